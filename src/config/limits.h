@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+/// Every bound of the product by name. What is full answers at once; relations between bounds are checked below.
+namespace weir {
+
+// Text from outside.
+inline constexpr std::size_t kIdBytesMax = 64;               // Sale, item and tenant ids.
+inline constexpr std::size_t kTitleBytesMax = 200;
+inline constexpr std::size_t kBuyerBytesMax = 128;           // A token's `sub`.
+inline constexpr std::size_t kIdempotencyKeyBytesMax = 255;
+inline constexpr std::size_t kTokenBytesMax = 8 * 1024;
+inline constexpr std::size_t kJsonDepthMax = 32;
+
+// HTTP.
+inline constexpr std::size_t kHeaderBytesMax = 16 * 1024;    // Request line and headers together.
+inline constexpr std::size_t kBodyBytesMax = 16 * 1024;
+inline constexpr std::size_t kHeaderCountMax = 100;
+inline constexpr std::size_t kTargetBytesMax = 4 * 1024;
+inline constexpr std::size_t kPipelineDepthMax = 256;        // Requests answered by one write.
+inline constexpr std::size_t kOutputBytesMax = 4 * 1024 * 1024;  // Unsent bytes of one connection.
+inline constexpr std::int64_t kRequestDeadlineUs = 10'000'000;   // First byte to last byte of a request.
+inline constexpr std::int64_t kIdleDeadlineUs = 75'000'000;      // Between requests.
+inline constexpr std::int64_t kWriteDeadlineUs = 10'000'000;     // A peer that does not read.
+inline constexpr std::int64_t kAnswerDeadlineUs = 5'000'000;     // A request that waits for desk, ledger or pool.
+
+// A claim.
+inline constexpr std::int32_t kUnitsPerClaimMax = 1000;
+inline constexpr std::int32_t kBuyerLimitMax = 1000;
+inline constexpr std::int64_t kUnitsPerItemMax = 10'000'000;
+inline constexpr std::size_t kItemsMax = 65'536;             // Of one process, all sales together.
+inline constexpr std::size_t kItemsPerSaleMax = 10'000;
+inline constexpr std::int64_t kPriceMinorMax = 1'000'000'000'000;
+
+// Rings and batches.
+inline constexpr std::size_t kClaimRingSize = 16'384;        // Reactor to desk, each.
+inline constexpr std::size_t kAnswerRingSize = 32'768;       // Desk to reactor, each.
+inline constexpr std::size_t kQueueRingSize = 16'384;        // Desk to ledger writer.
+inline constexpr std::size_t kReturnRingSize = 65'536;       // Ledger writer to desk.
+inline constexpr std::size_t kGateBatchMax = 256;
+inline constexpr std::size_t kLedgerBatchMax = 1024;
+inline constexpr std::size_t kExpireBatchMax = 1024;
+inline constexpr std::size_t kInFlightMax = 16'384;          // Claims admitted and not yet durable.
+inline constexpr std::size_t kLookupQueueMax = 8'192;        // Jobs waiting for the pool.
+inline constexpr std::int64_t kClaimDeadlineUs = 4'000'000;  // A claim that is not durable by then answers 503 with its id.
+
+static_assert(kGateBatchMax <= kLedgerBatchMax);
+static_assert(kInFlightMax <= kQueueRingSize, "what is admitted always fits the queue");
+static_assert(kAnswerRingSize >= 2 * kClaimRingSize, "every claim of a reactor finds room for its answer");
+static_assert(kClaimDeadlineUs < kAnswerDeadlineUs, "the desk gives up before the front door does");
+static_assert(kUnitsPerItemMax < 2'147'483'648, "counts stay exact in every store's numbers");
+static_assert(kBuyerLimitMax <= 32'767 && kUnitsPerClaimMax <= 32'767, "a hold's units fit fifteen bits");
+
+}  // namespace weir
