@@ -15,6 +15,7 @@ struct Claim {
   SaleNo sale;
   ItemNo item;
   std::int32_t units = 1;  // 1 to kUnitsPerClaimMax.
+  bool retake = false;     // Late money takes the units of an order that ended once more; phase and `ended` do not stop it.
   bool keyed = false;      // The id was derived from an Idempotency-Key: an order that ended may bear it.
   BuyerKey buyer_key;
   RequestDigest digest;

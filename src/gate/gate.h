@@ -16,6 +16,7 @@ enum class Admission : std::uint8_t {
   admitted,     // The units are taken for this order.
   repeated,     // This order holds its units already, asked for in the same way.
   key_reused,   // This order id is held, for another request.
+  ended,        // This order ended before: the ledger has its first answer. Not for a claim with `retake`.
   sold_out,     // Fewer units are free than were asked for.
   over_limit,   // The buyer would hold more than the sale allows.
   not_on_sale,  // The gate does not sell this item (paused, closed, unknown).
@@ -26,6 +27,7 @@ enum class Admission : std::uint8_t {
     case Admission::admitted: return "admitted";
     case Admission::repeated: return "repeated";
     case Admission::key_reused: return "key_reused";
+    case Admission::ended: return "ended";
     case Admission::sold_out: return "sold_out";
     case Admission::over_limit: return "over_limit";
     case Admission::not_on_sale: return "not_on_sale";
