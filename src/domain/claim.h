@@ -30,7 +30,8 @@ struct Hold {
   ItemNo item;
   std::int32_t units = 0;
   BuyerKey buyer_key;
-  bool sold = false;  // Paid; false while the order is PENDING.
+  bool sold = false;      // Paid; false while the order is PENDING.
+  bool recorded = true;   // False: the ledger never had it, so its id is not remembered as ended when it is released.
 };
 
 }  // namespace weir
