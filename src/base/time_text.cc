@@ -12,6 +12,7 @@ namespace {
 constexpr std::int64_t kSecond = 1'000'000;
 constexpr std::int64_t kDay = 86'400 * kSecond;
 constexpr Micros kDurationMax{3660 * kDay};
+constexpr std::int64_t kYear10000 = 253'402'300'800 * kSecond;
 
 struct Civil {
   int year;
@@ -144,7 +145,7 @@ Parsed<Instant> parse_iso(std::string_view text) {
   const std::int64_t days = std::chrono::sys_days{date}.time_since_epoch().count();
   const std::int64_t us =
       days * kDay + ((*hour * 60LL + *minute) * 60 + second) * kSecond + fraction_us - *offset_us;
-  if (us < 0) return wrong();
+  if (us < 0 || us >= kYear10000) return wrong();  // The offset may carry it out of the range.
   return Instant{us};
 }
 
