@@ -42,6 +42,12 @@ inline constexpr std::size_t kReturnRingSize = 65'536;       // Ledger writer to
 inline constexpr std::size_t kGateBatchMax = 256;
 inline constexpr std::size_t kLedgerBatchMax = 1024;
 inline constexpr std::size_t kExpireBatchMax = 1024;
+inline constexpr std::size_t kExpireStepMax = 512;           // Orders ended by one step, so that sales are not held up.
+inline constexpr std::size_t kSettleBatchMax = 256;
+inline constexpr std::size_t kSettleQueueMax = 16'384;       // Commands waiting for the ledger writer.
+inline constexpr std::int64_t kLedgerWaitUs = 2'000'000;     // How long one step may wait for storage.
+inline constexpr std::int64_t kRecordPatienceUs = 1'000'000; // How long a full or busy ledger is retried before 503.
+inline constexpr std::int64_t kExpireLookUs = 250'000;       // The longest pause between two looks for overdue orders.
 inline constexpr std::size_t kInFlightMax = 16'384;          // Claims admitted and not yet durable.
 inline constexpr std::size_t kLookupQueueMax = 8'192;        // Jobs waiting for the pool.
 inline constexpr std::int64_t kClaimDeadlineUs = 4'000'000;  // A claim that is not durable by then answers 503 with its id.
@@ -50,6 +56,8 @@ static_assert(kGateBatchMax <= kLedgerBatchMax);
 static_assert(kInFlightMax <= kQueueRingSize, "what is admitted always fits the queue");
 static_assert(kAnswerRingSize >= 2 * kClaimRingSize, "every claim of a reactor finds room for its answer");
 static_assert(kClaimDeadlineUs < kAnswerDeadlineUs, "the desk gives up before the front door does");
+static_assert(kExpireStepMax <= kExpireBatchMax && kSettleBatchMax <= kLedgerBatchMax);
+static_assert(kRecordPatienceUs + kLedgerWaitUs < kClaimDeadlineUs, "a refusal by storage is heard before the deadline");
 static_assert(kUnitsPerItemMax < 2'147'483'648, "counts stay exact in every store's numbers");
 static_assert(kBuyerLimitMax <= 32'767 && kUnitsPerClaimMax <= 32'767, "a hold's units fit fifteen bits");
 

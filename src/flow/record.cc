@@ -1,0 +1,76 @@
+#include "flow/record.h"
+
+#include "base/fault.h"
+#include "base/log.h"
+#include "config/limits.h"
+
+#include <span>
+
+namespace weir {
+namespace {
+
+Fate fate_of(Recording recording) {
+  switch (recording) {
+    case Recording::recorded:
+    case Recording::repeated: return Fate::durable;
+    case Recording::ended:
+    case Recording::key_reused:
+    case Recording::over_limit:
+    case Recording::exceeds_stock:
+    case Recording::unknown_item: return Fate::decided;
+  }
+  return Fate::unknown;
+}
+
+}  // namespace
+
+Record::Record(QueueConsumer& queue, Ledger& ledger)
+    : queue_(queue), ledger_(ledger), claims_(kLedgerBatchMax), outcomes_(kLedgerBatchMax) {}
+
+Result<std::size_t> Record::step(Ticks now) {
+  const std::size_t count = queue_.peek(claims_);
+  if (count == 0) return 0;
+  const std::span outcomes = std::span{outcomes_}.first(count);
+  FAULT("before_record");
+  const auto recorded = ledger_.record(std::span{claims_}.first(count), outcomes, now + Micros{kLedgerWaitUs});
+  FAULT("after_record");
+  if (!recorded) {
+    if (recorded.error().failure == Failure::timed_out) ++counts_.unknown_commits;
+    if (!failing_) {
+      failing_ = true;
+      failing_since_ = now;
+      log::warn("record_failed", {{"failure", name(recorded.error().failure)}, {"message", recorded.error().message}});
+    }
+    // Only a certain "nothing happened" may be handed back, and only when it lasts.
+    const bool is_certain = recorded.error().failure == Failure::unavailable;
+    if (is_certain && now - failing_since_ >= Micros{kRecordPatienceUs}) return hand_back(count);
+    return std::unexpected(recorded.error());
+  }
+  if (failing_) log::info("record_resumed");
+  failing_ = false;
+  set_ready(true);
+  ++counts_.batches;
+  for (Outcome& outcome : outcomes) {
+    outcome.fate = fate_of(outcome.recording);
+    if (outcome.recording == Recording::recorded) ++counts_.recorded;
+    if (outcome.fate == Fate::decided) ++counts_.refused;
+  }
+  queue_.finish(outcomes);
+  return count;
+}
+
+std::size_t Record::hand_back(std::size_t count) {
+  set_ready(false);
+  counts_.not_persisted += count;
+  for (std::size_t i = 0; i < count; ++i) {
+    outcomes_[i] = Outcome{.order = claims_[i].order,
+                           .fate = Fate::not_persisted,
+                           .recording = Recording::recorded,
+                           .status = OrderStatus::pending,
+                           .pay_by = {}};
+  }
+  queue_.finish(std::span{outcomes_}.first(count));
+  return count;
+}
+
+}  // namespace weir
