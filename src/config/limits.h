@@ -26,6 +26,26 @@ inline constexpr std::int64_t kIdleDeadlineUs = 75'000'000;      // Between requ
 inline constexpr std::int64_t kWriteDeadlineUs = 10'000'000;     // A peer that does not read.
 inline constexpr std::int64_t kAnswerDeadlineUs = 5'000'000;     // A request that waits for desk, ledger or pool.
 
+// The front door below its handlers.
+inline constexpr std::size_t kMethodBytesMax = 32;
+inline constexpr std::size_t kRequestIdBytesMax = 64;         // A request id that a client brings.
+inline constexpr std::size_t kChunkExtensionBytesMax = 256;
+inline constexpr std::size_t kChunkFrameBytesMax = 16 * 1024;    // Everything of a chunked body that is not body.
+inline constexpr std::size_t kTrailerBytesMax = 4 * 1024;
+inline constexpr std::size_t kReadBytesMax = 64 * 1024;          // One read; also what one connection holds unparsed.
+inline constexpr std::size_t kFlushBytes = 256 * 1024;           // Gathered answers are sent from here on.
+inline constexpr std::size_t kHeldBytesMax = 256 * 1024 * 1024;  // Of one reactor: partial requests, unsent answers.
+inline constexpr std::size_t kWriteProgressBytesMin = 4 * 1024;  // A peer that takes less has not moved.
+inline constexpr std::size_t kLingerBytesMax = 256 * 1024;       // Read and dropped after the last answer.
+inline constexpr std::int64_t kLingerDeadlineUs = 2'000'000;
+inline constexpr std::int64_t kLoopWaitUs = 1'000'000;           // The loop looks up at least this often.
+inline constexpr std::size_t kAcceptsPerTurnMax = 64;
+inline constexpr std::size_t kEventsPerTurnMax = 512;
+inline constexpr std::size_t kExpiriesPerTurnMax = 1024;
+inline constexpr std::size_t kListenBacklog = 4096;
+inline constexpr std::size_t kReactorsMax = 256;
+inline constexpr std::size_t kMailboxMax = 16'384;               // Answers from other threads, each reactor.
+
 // A claim.
 inline constexpr std::int32_t kUnitsPerClaimMax = 1000;
 inline constexpr std::int32_t kBuyerLimitMax = 1000;
@@ -52,9 +72,37 @@ inline constexpr std::size_t kInFlightMax = 16'384;          // Claims admitted 
 inline constexpr std::size_t kLookupQueueMax = 8'192;        // Jobs waiting for the pool.
 inline constexpr std::int64_t kClaimDeadlineUs = 4'000'000;  // A claim that is not durable by then answers 503 with its id.
 
+// The crowd of a rehearsal.
+inline constexpr std::size_t kCrowdBuyersMax = 10'000'000;
+inline constexpr std::size_t kCrowdConnectionsMax = 4'096;
+inline constexpr std::size_t kCrowdInFlightMax = 65'536;             // Requests sent and not yet answered.
+inline constexpr std::int64_t kCrowdSliceUs = 1'000;                 // Arrivals are planned in steps of this.
+inline constexpr std::int64_t kCrowdSpanUsMax = 3'000'000'000;       // First planned arrival to last.
+inline constexpr std::int64_t kCrowdAnswerDeadlineUs = 10'000'000;   // After it a buyer gives up.
+inline constexpr std::int64_t kCrowdGraceUsMax = 600'000'000;        // After the last planned arrival.
+inline constexpr std::uint8_t kCrowdRetriesMax = 10;                 // Of one click.
+inline constexpr std::size_t kCrowdAnswerBytesMax = 64 * 1024;       // One answer, headers and body.
+inline constexpr std::size_t kCrowdSamplesMax = 30'000;              // Glances at the stock.
+inline constexpr std::size_t kCrowdTimelineBinsMax = 12'000;
+inline constexpr std::size_t kCrowdHistoryMax = 40'000'000;          // Records of one history file.
+
+static_assert(kCrowdBuyersMax < 1 << 24, "every buyer has an address of his own in 10.0.0.0/8");
+static_assert(kCrowdSpanUsMax + kCrowdGraceUsMax < 4'294'967'295, "moments of a run fit 32 bits");
+
+// Settings and secrets.
+inline constexpr std::size_t kSettingBytesMax = 4096;        // The text of one setting.
+inline constexpr std::size_t kSettingListMax = 64;           // Elements of one list.
+inline constexpr std::size_t kSettingsFileBytesMax = 256 * 1024;
+inline constexpr std::size_t kHostBytesMax = 253;            // A host name (RFC 1035).
+inline constexpr std::size_t kSecretBytesMin = 32;
+inline constexpr std::size_t kSecretBytesMax = 4096;
+
 static_assert(kGateBatchMax <= kLedgerBatchMax);
+static_assert(kHeaderBytesMax + kBodyBytesMax + kChunkFrameBytesMax + kTrailerBytesMax + 1024 <= kReadBytesMax,
+              "a whole request fits what one connection may hold");
 static_assert(kInFlightMax <= kQueueRingSize, "what is admitted always fits the queue");
 static_assert(kAnswerRingSize >= 2 * kClaimRingSize, "every claim of a reactor finds room for its answer");
+static_assert(kMailboxMax >= kLookupQueueMax, "every look-up finds room for its answer");
 static_assert(kClaimDeadlineUs < kAnswerDeadlineUs, "the desk gives up before the front door does");
 static_assert(kExpireStepMax <= kExpireBatchMax && kSettleBatchMax <= kLedgerBatchMax);
 static_assert(kRecordPatienceUs + kLedgerWaitUs < kClaimDeadlineUs, "a refusal by storage is heard before the deadline");
