@@ -1,0 +1,163 @@
+#include "http/answers.h"
+
+#include "base/json_text.h"
+#include "base/time_text.h"
+
+#include <fmt/format.h>
+
+#include <iterator>
+
+namespace weir::http {
+namespace {
+
+void append_member(std::string& out, std::string_view member, std::string_view text) {
+  fmt::format_to(std::back_inserter(out), ",\"{}\":", member);
+  append_json_string(out, text);
+}
+
+void append_moment(std::string& out, std::string_view member, Instant at) {
+  fmt::format_to(std::back_inserter(out), ",\"{}\":", member);
+  append_time(out, at);
+}
+
+}  // namespace
+
+Response error_response(Code code, std::string_view members, std::string_view message) {
+  const CodeText& text = text_of(code);
+  Response response;
+  response.status = text.status;
+  response.body = fmt::format("{{\"error\":\"{}\",\"message\":", text.text);
+  append_json_string(response.body, message.empty() ? text.message : message);
+  if (!members.empty()) {
+    response.body += ',';
+    response.body += members;
+  }
+  response.body += '}';
+  response.headers.emplace_back("Cache-Control", "no-store");
+  if (text.status == 429 || text.status == 503) response.headers.emplace_back("Retry-After", "1");
+  if (text.status == 401) response.headers.emplace_back("WWW-Authenticate", "Bearer");
+  return response;
+}
+
+Response invalid(std::string_view field, std::string_view why) {
+  std::string members = "\"field\":";
+  append_json_string(members, field);
+  return error_response(Code::invalid_request, members, why);
+}
+
+Response unavailable_with(OrderId order) {
+  return error_response(Code::unavailable, fmt::format("\"orderId\":\"{}\"", order.text()),
+                        "It is not known yet: ask for this order, or send again with the same key.");
+}
+
+Response personal(std::string body, int status) {
+  Response response;
+  response.status = status;
+  response.body = std::move(body);
+  response.headers.emplace_back("Cache-Control", "no-store");
+  return response;
+}
+
+Response shared(std::string body, std::string_view max_age, std::string etag) {
+  Response response;
+  response.body = std::move(body);
+  response.headers.emplace_back("Cache-Control", fmt::format("public, max-age={}", max_age));
+  response.headers.emplace_back("ETag", std::move(etag));
+  return response;
+}
+
+void append_money(std::string& out, Money money) {
+  fmt::format_to(std::back_inserter(out), "{{\"value\":{},\"currency\":\"{}\"}}", money.value, money.currency.view());
+}
+
+void append_time(std::string& out, Instant at) {
+  out += '"';
+  const std::size_t from = out.size();
+  out.resize(from + 24);
+  write_iso_text(at, out.data() + from);
+  out += '"';
+}
+
+std::string order_json(const Order& order, const Catalog& catalog) {
+  const Item* item = catalog.item(order.item);
+  const Sale* sale = catalog.sale(order.sale);
+  std::string out = fmt::format("{{\"orderId\":\"{}\",\"status\":\"{}\"", order.id.text(), name(order.status));
+  if (item != nullptr) append_member(out, "itemId", item->id);
+  if (sale != nullptr) append_member(out, "saleId", sale->id);
+  fmt::format_to(std::back_inserter(out), ",\"quantity\":{},\"amount\":", order.units);
+  append_money(out, order.amount);
+  append_moment(out, "createdAt", order.created_at);
+  append_moment(out, "payBy", order.pay_by);
+  if (order.paid_at) append_moment(out, "paidAt", *order.paid_at);
+  if (!order.reason.empty()) append_member(out, "reason", order.reason);
+  if (order.refund) {
+    fmt::format_to(std::back_inserter(out), ",\"refund\":{{\"refundId\":\"{}\",\"state\":\"{}\",\"amount\":",
+                   order.refund->id.text(), name(order.refund->state));
+    append_money(out, order.refund->amount);
+    out += '}';
+  }
+  out += '}';
+  return out;
+}
+
+Response accepted_response(const Accepted& accepted) {
+  const std::string id = accepted.order.text();
+  Response response;
+  response.status = 202;
+  response.body = fmt::format("{{\"orderId\":\"{}\",\"status\":\"{}\",\"quantity\":{},\"amount\":", id,
+                              name(accepted.status), accepted.units);
+  append_money(response.body, accepted.amount);
+  append_moment(response.body, "payBy", accepted.pay_by);
+  fmt::format_to(std::back_inserter(response.body), ",\"statusUrl\":\"/api/flash-sales/orders/{}\"}}", id);
+  response.headers.emplace_back("Location", "/api/flash-sales/orders/" + id);
+  response.headers.emplace_back("Retry-After", "1");
+  response.headers.emplace_back("Cache-Control", "no-store");
+  return response;
+}
+
+std::string payment_json(const Payment& payment, const std::string& client_secret, const std::string& redirect_url) {
+  std::string out = fmt::format("{{\"paymentId\":\"{}\"", payment.id.text());
+  append_member(out, "gateway", payment.gateway);
+  if (!client_secret.empty()) append_member(out, "clientSecret", client_secret);
+  if (!redirect_url.empty()) append_member(out, "redirectUrl", redirect_url);
+  append_moment(out, "expiresAt", payment.expires_at);
+  out += '}';
+  return out;
+}
+
+std::string shelf_members(const Shelf& shelf) {
+  return fmt::format("\"total\":{},\"free\":{},\"held\":{},\"sold\":{},\"state\":\"{}\"", shelf.total, shelf.free,
+                     shelf.held, shelf.sold, availability(shelf));
+}
+
+std::string audit_json(const AuditReport& report) {
+  std::string out = fmt::format("{{\"ok\":{},\"invariants\":[", report.ok);
+  for (std::size_t i = 0; i < report.invariants.size(); ++i) {
+    const AuditInvariant& invariant = report.invariants[i];
+    fmt::format_to(std::back_inserter(out), "{}{{\"id\":\"{}\",\"checked\":{},\"violations\":[", i == 0 ? "" : ",",
+                   invariant.id, invariant.checked);
+    for (std::size_t k = 0; k < invariant.violations.size(); ++k) {
+      if (k > 0) out += ',';
+      append_json_string(out, invariant.violations[k]);
+    }
+    out += "]}";
+  }
+  out += "],\"items\":[";
+  for (std::size_t i = 0; i < report.items.size(); ++i) {
+    if (i > 0) out += ',';
+    out += "{\"itemId\":";
+    append_json_string(out, report.items[i].id);
+    const Shelf& shelf = report.items[i].shelf;
+    fmt::format_to(std::back_inserter(out), ",\"total\":{},\"free\":{},\"held\":{},\"sold\":{}}}", shelf.total,
+                   shelf.free, shelf.held, shelf.sold);
+  }
+  out += "],\"orders\":{";
+  for (std::size_t i = 0; i < report.orders.size(); ++i) {
+    fmt::format_to(std::back_inserter(out), "{}\"{}\":{}", i == 0 ? "" : ",", name(report.orders[i].first),
+                   report.orders[i].second);
+  }
+  out += "}}";
+  return out;
+}
+
+}  // namespace weir::http

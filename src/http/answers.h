@@ -1,0 +1,51 @@
+#pragma once
+
+#include "domain/catalog.h"
+#include "domain/order.h"
+#include "domain/sale.h"
+#include "http/codes.h"
+#include "http/exchange.h"
+#include "ledger/ledger.h"
+
+#include <string>
+#include <string_view>
+
+namespace weir::http {
+
+/// The body of an error and its headers. `members` is appended after the message, such as `"field":"quantity"`.
+[[nodiscard]] Response error_response(Code code, std::string_view members = {}, std::string_view message = {});
+
+/// 400 with the field that is wrong and why.
+[[nodiscard]] Response invalid(std::string_view field, std::string_view why);
+
+/// 503 that names the order: it may be taken, so ask for it or send again with the same key.
+[[nodiscard]] Response unavailable_with(OrderId order);
+
+/// A 200 (or `status`) that depends on the buyer: never stored by a cache.
+[[nodiscard]] Response personal(std::string body, int status = 200);
+
+/// A public answer that caches may keep.
+[[nodiscard]] Response shared(std::string body, std::string_view max_age, std::string etag);
+
+void append_money(std::string& out, Money money);
+void append_time(std::string& out, Instant at);
+
+/// The order as buyers and staff read it. Absent members are omitted.
+[[nodiscard]] std::string order_json(const Order& order, const Catalog& catalog);
+
+/// The 202 of a purchase.
+struct Accepted {
+  OrderId order;
+  OrderStatus status = OrderStatus::pending;
+  std::int32_t units = 1;
+  Money amount;
+  Instant pay_by;
+};
+[[nodiscard]] Response accepted_response(const Accepted& accepted);
+
+[[nodiscard]] std::string payment_json(const Payment& payment, const std::string& client_secret,
+                                       const std::string& redirect_url);
+[[nodiscard]] std::string shelf_members(const Shelf& shelf);
+[[nodiscard]] std::string audit_json(const AuditReport& report);
+
+}  // namespace weir::http

@@ -1,0 +1,75 @@
+#pragma once
+
+#include "base/siphash.h"
+#include "domain/catalog.h"
+#include "flow/admit.h"
+#include "flow/reconcile.h"
+#include "flow/settle.h"
+#include "gate/known_buyers.h"
+#include "gate/shelf_board.h"
+#include "http/exchange.h"
+#include "ledger/ledger.h"
+#include "payment/gateway.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace weir::http {
+
+/// A change by an organiser: ledger first, then gate and catalog. Fewer units go the other way round: the gate gives up
+/// `withdraw` free units of `item` first, so that none of them can be sold meanwhile.
+struct ChangeRequest {
+  std::function<Result<ChangeResult>(Ledger&)> run;
+  std::function<void(const Result<ChangeResult>&)> done;
+  ItemNo item;
+  std::int64_t withdraw = 0;
+};
+
+/// What the front door uses of the running process: the desk, the ledger writer, the pool and the public snapshots.
+///
+/// Threads: any, unless said otherwise. Blocking: never; what is full says so, and the caller answers 503.
+class Services {
+ public:
+  virtual ~Services() = default;
+
+  /// Grows whenever the catalog changes: a reactor compares it once a turn.
+  [[nodiscard]] virtual std::uint64_t catalog_version() const = 0;
+  [[nodiscard]] virtual std::shared_ptr<const Catalog> catalog() const = 0;
+  [[nodiscard]] virtual const ShelfBoard& shelves() const = 0;
+  [[nodiscard]] virtual const KnownBuyers& known_buyers() const = 0;
+  [[nodiscard]] virtual const SipKey& buyer_hash() const = 0;
+
+  /// Hands a claim to the desk. Only the reactor with this index calls it.
+  [[nodiscard]] virtual bool offer_claim(std::uint16_t reactor, const ClaimRequest& request) = 0;
+  /// Wakes the desk after claims were offered; once a turn.
+  virtual void wake_desk() = 0;
+  /// The desk's answers for this reactor.
+  [[nodiscard]] virtual std::size_t take_answers(std::uint16_t reactor, std::span<ClaimAnswer> out) = 0;
+
+  /// A command for the ledger writer.
+  [[nodiscard]] virtual bool settle(SettleRequest request) = 0;
+  /// A job for the pool; it may wait for storage, bounded by its own deadlines.
+  [[nodiscard]] virtual bool read(std::function<void(LedgerReader&)> job) = 0;
+  /// A change by an organiser. When `done` hears of success, ledger, gate and catalog have it.
+  [[nodiscard]] virtual bool change(ChangeRequest request) = 0;
+  /// Asks the desk whether a claim is admitted and not yet durable; `done` runs on the desk.
+  virtual void find_waiting(OrderId order, std::function<void(std::optional<Claim>)> done) = 0;
+  /// Compares gate and ledger and, unless `dry_run`, repairs order by order; `done` runs in the pool.
+  [[nodiscard]] virtual bool reconcile(bool dry_run, std::function<void(const Result<Findings>&)> done) = 0;
+
+  /// Null when this gateway is not enabled.
+  [[nodiscard]] virtual Gateway* gateway(std::string_view gateway_name) = 0;
+  /// Told when a refund has become due, so that it is asked for soon.
+  virtual void refund_due() = 0;
+
+  [[nodiscard]] virtual Mailbox& mailbox() = 0;
+  /// May the process sell: gate built, ledger writable.
+  [[nodiscard]] virtual bool is_ready() const = 0;
+  [[nodiscard]] virtual std::string metrics_text() = 0;
+};
+
+}  // namespace weir::http
