@@ -110,34 +110,9 @@ class Reader {
   std::optional<Response> wrong_;
 };
 
-std::string sale_json(const Sale& sale, Instant now) {
-  std::string out = "{\"saleId\":";
-  append_json_string(out, sale.id);
-  out += ",\"title\":";
-  append_json_string(out, sale.title);
-  fmt::format_to(std::back_inserter(out), ",\"state\":\"{}\",\"opensAt\":", name(phase(sale, now)));
-  append_time(out, sale.opens_at);
-  out += ",\"closesAt\":";
-  append_time(out, sale.closes_at);
-  fmt::format_to(std::back_inserter(out), ",\"limitPerBuyer\":{},\"payWithin\":\"{}\"}}", sale.limit_per_buyer,
-                 duration_text(sale.pay_within));
-  return out;
-}
-
 Response life_response(const Result<std::vector<LifeLine>>& life) {
   if (!life) return error_response(Code::unavailable);
-  if (life->empty()) return error_response(Code::unknown_order);
-  std::string body = "{\"lines\":[";
-  for (std::size_t i = 0; i < life->size(); ++i) {
-    body += i == 0 ? "{\"at\":" : ",{\"at\":";
-    append_time(body, (*life)[i].at);
-    body += ",\"what\":";
-    append_json_string(body, (*life)[i].what);
-    body += ",\"detail\":";
-    append_json_string(body, (*life)[i].detail);
-    body += '}';
-  }
-  return personal(body + "]}");
+  return life->empty() ? error_response(Code::unknown_order) : personal(life_json(*life));
 }
 
 Response refunds_response(const Result<std::vector<RefundDue>>& refunds) {
@@ -155,28 +130,8 @@ Response refunds_response(const Result<std::vector<RefundDue>>& refunds) {
   return personal(body + "]}");
 }
 
-void append_holds(std::string& out, std::string_view member, const std::vector<Hold>& holds) {
-  constexpr std::size_t kShownMax = 1000;
-  fmt::format_to(std::back_inserter(out), "\"{}\":[", member);
-  for (std::size_t i = 0; i < holds.size() && i < kShownMax; ++i) {
-    fmt::format_to(std::back_inserter(out), "{}\"{}\"", i == 0 ? "" : ",", holds[i].order.text());
-  }
-  out += "],";
-}
-
 Response findings_response(const Result<Findings>& findings, bool dry_run) {
-  if (!findings) return error_response(Code::unavailable, {}, findings.error().message);
-  std::string body = fmt::format("{{\"ok\":{},\"dryRun\":{},\"compared\":{},", findings->is_clean(), dry_run, findings->compared);
-  append_holds(body, "gateOnly", findings->gate_only);
-  append_holds(body, "ledgerOnly", findings->ledger_only);
-  append_holds(body, "unsold", findings->unsold);
-  body += "\"totals\":[";
-  for (std::size_t i = 0; i < findings->totals.size(); ++i) {
-    const TotalMismatch& total = findings->totals[i];
-    fmt::format_to(std::back_inserter(body), "{}{{\"item\":{},\"gate\":{},\"ledger\":{}}}", i == 0 ? "" : ",",
-                   total.item.value, total.gate_total, total.ledger_total);
-  }
-  return personal(body + "]}");
+  return findings ? personal(findings_json(*findings, dry_run)) : error_response(Code::unavailable, {}, findings.error().message);
 }
 
 }  // namespace
@@ -229,13 +184,7 @@ void FrontDoor::admin_create_sale(const Tenant& tenant, const Request& request, 
   change(exchange, on_ledger([draft](Ledger& ledger) { return ledger.create_sale(draft); }),
          [draft](const ChangeResult& result) -> Response {
            if (!is_made(result)) return change_refused(result, Code::unknown_tenant);
-           std::string text = "{\"saleId\":";
-           append_json_string(text, draft.id);
-           text += ",\"opensAt\":";
-           append_time(text, draft.opens_at);
-           text += ",\"closesAt\":";
-           append_time(text, draft.closes_at);
-           return personal(text + "}", 201);
+           return personal(sale_created_json(draft), 201);
          });
 }
 
@@ -267,9 +216,7 @@ void FrontDoor::admin_add_item(const Tenant& tenant, const Request& request, Exc
   change(exchange, on_ledger([draft](Ledger& ledger) { return ledger.add_item(draft); }),
          [draft](const ChangeResult& result) -> Response {
            if (!is_made(result)) return change_refused(result, Code::unknown_sale);
-           std::string text = "{\"itemId\":";
-           append_json_string(text, draft.id);
-           return personal(fmt::format("{},\"total\":{}}}", text, draft.units), 201);
+           return personal(item_added_json(draft), 201);
          });
 }
 
@@ -292,7 +239,7 @@ void FrontDoor::admin_stock(const Tenant& tenant, std::string_view item, const R
   change(exchange, std::move(request_change),
          [](const ChangeResult& result) -> Response {
            if (!is_made(result)) return change_refused(result, Code::unknown_item);
-           return personal(fmt::format("{{\"total\":{},\"repeated\":{}}}", result.total, result.changed == Changed::repeated));
+           return personal(stock_json(result));
          });
 }
 

@@ -20,6 +20,15 @@ void append_moment(std::string& out, std::string_view member, Instant at) {
   append_time(out, at);
 }
 
+void append_holds(std::string& out, std::string_view member, const std::vector<Hold>& holds) {
+  constexpr std::size_t kShownMax = 1000;
+  fmt::format_to(std::back_inserter(out), "\"{}\":[", member);
+  for (std::size_t i = 0; i < holds.size() && i < kShownMax; ++i) {
+    fmt::format_to(std::back_inserter(out), "{}\"{}\"", i == 0 ? "" : ",", holds[i].order.text());
+  }
+  out += "],";
+}
+
 }  // namespace
 
 Response error_response(Code code, std::string_view members, std::string_view message) {
@@ -158,6 +167,66 @@ std::string audit_json(const AuditReport& report) {
   }
   out += "}}";
   return out;
+}
+
+std::string sale_json(const Sale& sale, Instant now) {
+  std::string out = "{\"saleId\":";
+  append_json_string(out, sale.id);
+  out += ",\"title\":";
+  append_json_string(out, sale.title);
+  fmt::format_to(std::back_inserter(out), ",\"state\":\"{}\",\"opensAt\":", name(phase(sale, now)));
+  append_time(out, sale.opens_at);
+  out += ",\"closesAt\":";
+  append_time(out, sale.closes_at);
+  fmt::format_to(std::back_inserter(out), ",\"limitPerBuyer\":{},\"payWithin\":\"{}\"}}", sale.limit_per_buyer,
+                 duration_text(sale.pay_within));
+  return out;
+}
+
+std::string sale_created_json(const SaleDraft& draft) {
+  std::string out = "{\"saleId\":";
+  append_json_string(out, draft.id);
+  out += ",\"opensAt\":";
+  append_time(out, draft.opens_at);
+  out += ",\"closesAt\":";
+  append_time(out, draft.closes_at);
+  return out + "}";
+}
+
+std::string item_added_json(const ItemDraft& draft) {
+  std::string out = "{\"itemId\":";
+  append_json_string(out, draft.id);
+  return fmt::format("{},\"total\":{}}}", out, draft.units);
+}
+
+std::string stock_json(const ChangeResult& result) {
+  return fmt::format("{{\"total\":{},\"repeated\":{}}}", result.total, result.changed == Changed::repeated);
+}
+
+std::string life_json(const std::vector<LifeLine>& life) {
+  std::string out = "{\"lines\":[";
+  for (std::size_t i = 0; i < life.size(); ++i) {
+    out += i == 0 ? "{\"at\":" : ",{\"at\":";
+    append_time(out, life[i].at);
+    append_member(out, "what", life[i].what);
+    append_member(out, "detail", life[i].detail);
+    out += '}';
+  }
+  return out + "]}";
+}
+
+std::string findings_json(const Findings& findings, bool dry_run) {
+  std::string out = fmt::format("{{\"ok\":{},\"dryRun\":{},\"compared\":{},", findings.is_clean(), dry_run, findings.compared);
+  append_holds(out, "gateOnly", findings.gate_only);
+  append_holds(out, "ledgerOnly", findings.ledger_only);
+  append_holds(out, "unsold", findings.unsold);
+  out += "\"totals\":[";
+  for (std::size_t i = 0; i < findings.totals.size(); ++i) {
+    const TotalMismatch& total = findings.totals[i];
+    fmt::format_to(std::back_inserter(out), "{}{{\"item\":{},\"gate\":{},\"ledger\":{}}}", i == 0 ? "" : ",",
+                   total.item.value, total.gate_total, total.ledger_total);
+  }
+  return out + "]}";
 }
 
 }  // namespace weir::http

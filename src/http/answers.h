@@ -3,12 +3,14 @@
 #include "domain/catalog.h"
 #include "domain/order.h"
 #include "domain/sale.h"
+#include "flow/reconcile.h"
 #include "http/codes.h"
 #include "http/exchange.h"
 #include "ledger/ledger.h"
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace weir::http {
 
@@ -47,5 +49,11 @@ struct Accepted {
                                        const std::string& redirect_url);
 [[nodiscard]] std::string shelf_members(const Shelf& shelf);
 [[nodiscard]] std::string audit_json(const AuditReport& report);
+[[nodiscard]] std::string sale_json(const Sale& sale, Instant now);
+[[nodiscard]] std::string sale_created_json(const SaleDraft& draft);
+[[nodiscard]] std::string item_added_json(const ItemDraft& draft);
+[[nodiscard]] std::string stock_json(const ChangeResult& result);
+[[nodiscard]] std::string life_json(const std::vector<LifeLine>& life);
+[[nodiscard]] std::string findings_json(const Findings& findings, bool dry_run);
 
 }  // namespace weir::http

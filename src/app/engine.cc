@@ -1,0 +1,266 @@
+#include "app/engine.h"
+
+#include "base/check.h"
+#include "base/log.h"
+#include "config/limits.h"
+
+#include <algorithm>
+#include <future>
+#include <unordered_map>
+#include <utility>
+
+namespace weir {
+namespace {
+
+constexpr Micros kGateWait{1'000'000};
+constexpr std::size_t kAdoptBatch = 4096;
+constexpr std::size_t kLateMax = 1000;
+constexpr std::uint64_t kWithdrawalIds = 1ULL << 63;  // Apart from the ledger's numbers of stock changes.
+
+GateSale gate_sale(const Sale& sale) {
+  return {.no = sale.no, .limit_per_buyer = sale.limit_per_buyer, .selling = !sale.paused && !sale.closed};
+}
+
+}  // namespace
+
+Engine::Engine(EngineParts parts, const Clock& clock) : parts_(std::move(parts)), clock_(clock), queue_(kQueueRingSize) {
+  writer_ = std::make_unique<Writer>(
+      *parts_.ledger, queue_, clock_, parts_.buyer_hash,
+      Writer::Hooks{.to_gate = [this](const GateRequest& request) { desk_->request(request); },
+                    .recovered = [this] { compare_after_recovery(); },
+                    .corrupt =
+                        [this](const Error& error) {
+                          is_corrupt_.store(true);
+                          parts_.corrupt(error);
+                        }});
+  desk_ = std::make_unique<Desk>(
+      gate_, queue_, writer_->ready(), clock_, parts_.reactors,
+      Desk::Hooks{.wake_reactor = [this](std::uint16_t reactor) { wake_reactor_(reactor); },
+                  .retake_answered = [this](PaymentId payment, bool taken) { answer_late(payment, taken); }});
+}
+
+Engine::~Engine() { stop(Deadline{0}); }
+
+Result<void> Engine::open_catalog(Gate& gate, const Catalog& catalog,
+                                  const std::vector<std::pair<ItemNo, Shelf>>& shelves) {
+  std::unordered_map<ItemNo, std::int64_t> totals;
+  for (const auto& [item, shelf] : shelves) totals.emplace(item, shelf.total);
+  std::unordered_map<SaleNo, std::vector<GateItem>> items;
+  for (const Item& item : catalog.items()) {
+    const auto found = totals.find(item.no);
+    items[item.sale].push_back({item.no, found == totals.end() ? item.total : found->second});
+  }
+  for (const Sale& sale : catalog.sales()) {
+    const auto opened = gate.open(gate_sale(sale), items[sale.no], clock_.ticks() + kGateWait);
+    if (!opened) return opened;
+  }
+  return {};
+}
+
+Result<void> Engine::adopt_live() {
+  std::vector<Hold> holds;
+  holds.reserve(kAdoptBatch);
+  Result<void> adopted;
+  const auto flush = [&] {
+    if (adopted && !holds.empty()) adopted = gate_.adopt(holds, clock_.ticks() + kGateWait);
+    holds.clear();
+  };
+  const auto read = parts_.own_reader->live_orders([&](const Ended& live, bool sold) {
+    holds.push_back({.order = live.order,
+                     .sale = live.sale,
+                     .item = live.item,
+                     .units = live.units,
+                     .buyer_key = buyer_key(parts_.buyer_hash, live.tenant, live.buyer),
+                     .sold = sold,
+                     .recorded = true});
+    if (holds.size() == kAdoptBatch) flush();
+  });
+  if (!read) return read;
+  flush();
+  return adopted;
+}
+
+Result<void> Engine::build() {
+  auto catalog = parts_.own_reader->catalog();
+  if (!catalog) return std::unexpected(catalog.error());
+  const auto shelves = parts_.own_reader->shelves();
+  if (!shelves) return std::unexpected(shelves.error());
+  catalog_.set(std::make_shared<const Catalog>(std::move(*catalog)));
+  if (const auto opened = open_catalog(gate_, *catalog_.get(), *shelves); !opened) return opened;
+  if (const auto adopted = adopt_live(); !adopted) return adopted;
+  std::vector<OrderId> ended;
+  const auto read = parts_.own_reader->ended_orders([&](OrderId order, SaleNo) { ended.push_back(order); });
+  if (!read) return read;
+  gate_.remember_ended(ended);
+  return {};
+}
+
+void Engine::start(http::Mailbox& mailbox, std::function<void(std::uint16_t)> wake_reactor) {
+  mailbox_ = &mailbox;
+  wake_reactor_ = std::move(wake_reactor);
+  queue_.set_wakes([this] { writer_->wake(); }, [this] { desk_->wake(); });
+  pool_ = std::make_unique<Pool>(std::move(parts_.pool_readers));
+  desk_->start();
+  writer_->start();
+  is_running_.store(true);
+  ask_for_late();
+}
+
+void Engine::stop(Deadline deadline) {
+  if (!is_running_.exchange(false)) return;
+  // The writer finishes what the desk has appended; the desk waits for those outcomes; the pool may still answer.
+  desk_->stop(deadline);
+  writer_->stop(deadline);
+  pool_->stop();
+}
+
+bool Engine::offer_claim(std::uint16_t reactor, const ClaimRequest& request) { return desk_->offer(reactor, request); }
+
+std::size_t Engine::take_answers(std::uint16_t reactor, std::span<ClaimAnswer> out) {
+  return desk_->take_answers(reactor, out);
+}
+
+void Engine::answer_late(PaymentId payment, bool taken) {
+  SettleRequest request;
+  request.command = DecideLate{.payment = payment, .units_taken = taken};
+  request.done = [this](const Result<Settlement>& settled) {
+    if (settled && settled->settled == Settled::refund_due) refund_due();
+  };
+  // A full queue leaves the payment undecided in the ledger; it is asked for again.
+  if (!writer_->submit(std::move(request))) log::warn("late_payment_waits", {{"payment", payment.text()}});
+}
+
+void Engine::ask_for_late() {
+  const bool is_asked = read([this](LedgerReader& ledger) {
+    const auto late = ledger.undecided_late(kLateMax);
+    if (!late) return;
+    for (const Payment& payment : *late) {
+      const auto order = ledger.order(payment.order);
+      if (!order || !*order) continue;
+      const Hold hold = hold_of(**order, parts_.buyer_hash);
+      const bool is_posted = writer_->post([this, hold, id = payment.id](Ledger&) {
+        desk_->request({.kind = GateRequest::Kind::retake, .hold = hold, .payment = id});
+      });
+      if (!is_posted) return;
+    }
+  });
+  if (!is_asked) log::warn("late_payments_wait");
+}
+
+void Engine::find_waiting(OrderId order, std::function<void(std::optional<Claim>)> done) {
+  desk_->post([order, done = std::move(done)](Admit& admit, Gate&) { done(admit.waiting(order)); });
+}
+
+Gateway* Engine::gateway(std::string_view gateway_name) {
+  const auto found = parts_.gateways.find(gateway_name);
+  return found == parts_.gateways.end() ? nullptr : found->second;
+}
+
+bool Engine::is_ready() const { return is_running_.load() && !is_corrupt_.load() && writer_->ready().load(); }
+
+bool Engine::change(http::ChangeRequest request) {
+  return writer_->post([this, request = std::move(request)](Ledger& ledger) {
+    const auto result = run_change(request, ledger);
+    if (!result) log::error("change_failed", {{"message", result.error().message}});
+    request.done(result);
+  });
+}
+
+Result<void> Engine::on_desk(std::function<Result<void>(Gate&)> task) {
+  // The desk never waits for the ledger writer, which is who waits here, so this always ends.
+  std::promise<Result<void>> promise;
+  auto future = promise.get_future();
+  desk_->post([&promise, &task](Admit&, Gate& gate) { promise.set_value(task(gate)); });
+  return future.get();
+}
+
+Result<ChangeResult> Engine::run_change(const http::ChangeRequest& request, Ledger& ledger) {
+  const Ticks deadline = clock_.ticks() + kGateWait;
+  const std::uint64_t withdrawal = kWithdrawalIds + ++withdrawals_;
+  if (request.withdraw > 0) {
+    const auto taken = on_desk([&](Gate& gate) { return gate.restock(request.item, -request.withdraw, withdrawal, deadline); });
+    if (!taken) {
+      const Shelf shelf = gate_.shelves().read(request.item);
+      return ChangeResult{.changed = Changed::below_committed, .minimum = shelf.total - shelf.free, .total = shelf.total, .item = request.item};
+    }
+  }
+  const auto result = request.run(ledger);
+  const bool is_done = result && result->changed == Changed::done;
+  if (request.withdraw > 0 && !is_done) {
+    const std::uint64_t give_back = kWithdrawalIds + ++withdrawals_;
+    const auto given = on_desk([&](Gate& gate) { return gate.restock(request.item, request.withdraw, give_back, deadline); });
+    CHECK(given.has_value(), "{}", given.error().message);
+  }
+  if (is_done) {
+    if (const auto followed = follow(*result, request.withdraw > 0); !followed) return std::unexpected(followed.error());
+  }
+  return result;
+}
+
+Result<void> Engine::follow(const ChangeResult& result, bool was_withdrawn) {
+  auto catalog = parts_.own_reader->catalog();
+  if (!catalog) return std::unexpected(catalog.error());
+  const auto shelves = parts_.own_reader->shelves();
+  if (!shelves) return std::unexpected(shelves.error());
+  auto fresh = std::make_shared<const Catalog>(std::move(*catalog));
+  const bool is_stock = result.change_id != 0;
+  const Ticks deadline = clock_.ticks() + kGateWait;
+  const auto opened = on_desk([&](Gate& gate) -> Result<void> {
+    if (!is_stock) return open_catalog(gate, *fresh, *shelves);
+    if (was_withdrawn) return {};
+    const auto found = std::ranges::find_if(*shelves, [&](const auto& entry) { return entry.first == result.item; });
+    const auto now = gate.shelf(result.item, deadline);
+    if (!now) return std::unexpected(now.error());
+    const std::int64_t delta = found == shelves->end() ? 0 : found->second.total - now->total;
+    return delta == 0 ? Result<void>{} : gate.restock(result.item, delta, result.change_id, deadline);
+  });
+  catalog_.set(std::move(fresh));
+  return opened;
+}
+
+bool Engine::reconcile(bool dry_run, std::function<void(const Result<Findings>&)> done) {
+  if (!is_running_.load()) return false;
+  desk_->post([this, dry_run, done = std::move(done)](Admit& admit, Gate& gate) {
+    auto view = std::make_shared<GateView>();
+    const auto read = gate.each_hold([&](const Hold& hold) { view->holds.push_back(hold); }, clock_.ticks() + kGateWait);
+    for (const Hold& hold : view->holds) {
+      if (admit.waiting(hold.order)) view->in_flight.insert(hold.order);
+    }
+    const auto catalog = catalog_.get();
+    for (const Item& item : catalog->items()) {
+      const auto shelf = gate.shelf(item.no, clock_.ticks() + kGateWait);
+      if (shelf) view->shelves.emplace_back(item.no, *shelf);
+    }
+    const bool is_read = read.has_value() && this->read([this, view, dry_run, done](LedgerReader& ledger) {
+      const auto findings = compare(*view, ledger, parts_.buyer_hash);
+      if (findings && !dry_run) repair(*findings);
+      done(findings);
+    });
+    if (!is_read) done(fail(Failure::overloaded, "the pool is full: try again"));
+  });
+  return true;
+}
+
+void Engine::repair(const Findings& findings) {
+  for (const Hold& hold : findings.gate_only) log::warn("reconciled", {{"finding", "gate_only"}, {"order", hold.order.text()}});
+  for (const Hold& hold : findings.ledger_only) log::warn("reconciled", {{"finding", "ledger_only"}, {"order", hold.order.text()}});
+  for (const Hold& hold : findings.unsold) log::warn("reconciled", {{"finding", "unsold"}, {"order", hold.order.text()}});
+  if (findings.is_clean()) return;
+  desk_->post([this, findings](Admit&, Gate& gate) {
+    const Ticks deadline = clock_.ticks() + kGateWait;
+    const auto released = gate.release(findings.gate_only, deadline);
+    const auto adopted = gate.adopt(findings.ledger_only, deadline);
+    const auto sold = gate.sell(findings.unsold, deadline);
+    if (!released || !adopted || !sold) log::error("repair_failed");
+  });
+}
+
+void Engine::compare_after_recovery() {
+  if (!reconcile(false, [](const Result<Findings>& findings) {
+        if (!findings) log::error("reconcile_failed", {{"message", findings.error().message}});
+      })) {
+    log::warn("reconcile_waits");
+  }
+}
+
+}  // namespace weir

@@ -1,0 +1,103 @@
+#pragma once
+
+#include "app/desk.h"
+#include "app/pool.h"
+#include "app/writer.h"
+#include "base/snapshot.h"
+#include "gate/memory_gate.h"
+#include "http/server.h"
+#include "http/services.h"
+#include "queue/direct_queue.h"
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace weir {
+
+/// What an engine is made of; each part was opened by `wiring`.
+struct EngineParts {
+  std::unique_ptr<Ledger> ledger;
+  std::unique_ptr<LedgerReader> own_reader;             // Catalog and rebuild; the writer's thread.
+  std::vector<std::unique_ptr<LedgerReader>> pool_readers;
+  std::map<std::string, Gateway*, std::less<>> gateways;
+  std::size_t reactors = 1;
+  SipKey buyer_hash;
+  std::function<void()> refund_due;                     // Told that a refund should be asked for.
+  std::function<void(const Error&)> corrupt;            // Stop the process: a person is needed.
+};
+
+/// The embedded selling process without its front door: gate, queue, ledger and their threads, as the services that the
+/// front door and the cashier use.
+///
+/// Life: `build` (the gate from the ledger), `start`, serve, `stop`.
+class Engine final : public http::Services {
+ public:
+  Engine(EngineParts parts, const Clock& clock);
+  ~Engine() override;
+
+  /// Builds the gate from the ledger. `corrupt` when the ledger's live orders do not fit its totals.
+  [[nodiscard]] Result<void> build();
+  /// `wake_reactor` and `mailbox` belong to the front door; they must outlive `stop`.
+  void start(http::Mailbox& mailbox, std::function<void(std::uint16_t)> wake_reactor);
+  /// Finishes what is under way, up to `deadline`, then joins every thread. Repeatable.
+  void stop(Deadline deadline);
+
+  [[nodiscard]] DirectQueue& queue() { return queue_; }
+  [[nodiscard]] Writer& writer() { return *writer_; }
+  [[nodiscard]] Desk& desk() { return *desk_; }
+  [[nodiscard]] std::size_t in_flight() const { return desk_->in_flight(); }
+  void set_metrics(std::function<std::string()> metrics) { metrics_ = std::move(metrics); }
+
+  // Services.
+  [[nodiscard]] std::uint64_t catalog_version() const override { return catalog_.version(); }
+  [[nodiscard]] std::shared_ptr<const Catalog> catalog() const override { return catalog_.get(); }
+  [[nodiscard]] const ShelfBoard& shelves() const override { return gate_.shelves(); }
+  [[nodiscard]] const KnownBuyers& known_buyers() const override { return gate_.known_buyers(); }
+  [[nodiscard]] const SipKey& buyer_hash() const override { return parts_.buyer_hash; }
+  [[nodiscard]] bool offer_claim(std::uint16_t reactor, const ClaimRequest& request) override;
+  void wake_desk() override { desk_->wake(); }
+  [[nodiscard]] std::size_t take_answers(std::uint16_t reactor, std::span<ClaimAnswer> out) override;
+  [[nodiscard]] bool settle(SettleRequest request) override { return writer_->submit(std::move(request)); }
+  [[nodiscard]] bool read(std::function<void(LedgerReader&)> job) override { return pool_->submit(std::move(job)); }
+  [[nodiscard]] bool change(http::ChangeRequest request) override;
+  void find_waiting(OrderId order, std::function<void(std::optional<Claim>)> done) override;
+  [[nodiscard]] bool reconcile(bool dry_run, std::function<void(const Result<Findings>&)> done) override;
+  [[nodiscard]] Gateway* gateway(std::string_view gateway_name) override;
+  void refund_due() override { parts_.refund_due(); }
+  [[nodiscard]] http::Mailbox& mailbox() override { return *mailbox_; }
+  [[nodiscard]] bool is_ready() const override;
+  [[nodiscard]] std::string metrics_text() override { return metrics_ ? metrics_() : std::string{}; }
+
+ private:
+  [[nodiscard]] Result<void> open_catalog(Gate& gate, const Catalog& catalog,
+                                          const std::vector<std::pair<ItemNo, Shelf>>& shelves);
+  [[nodiscard]] Result<void> adopt_live();
+  void answer_late(PaymentId payment, bool taken);
+  void ask_for_late();
+  [[nodiscard]] Result<ChangeResult> run_change(const http::ChangeRequest& request, Ledger& ledger);
+  [[nodiscard]] Result<void> follow(const ChangeResult& result, bool was_withdrawn);
+  [[nodiscard]] Result<void> on_desk(std::function<Result<void>(Gate&)> task);
+  void repair(const Findings& findings);
+  void compare_after_recovery();
+
+  EngineParts parts_;
+  const Clock& clock_;
+  MemoryGate gate_;
+  DirectQueue queue_;
+  Snapshot<Catalog> catalog_;
+  std::unique_ptr<Desk> desk_;
+  std::unique_ptr<Writer> writer_;
+  std::unique_ptr<Pool> pool_;
+  http::Mailbox* mailbox_ = nullptr;
+  std::function<void(std::uint16_t)> wake_reactor_;
+  std::function<std::string()> metrics_;
+  std::atomic<bool> is_running_{false};
+  std::atomic<bool> is_corrupt_{false};
+  std::uint64_t withdrawals_ = 0;
+};
+
+}  // namespace weir

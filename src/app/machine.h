@@ -1,0 +1,12 @@
+#pragma once
+
+#include "config/doctor.h"
+#include "config/settings.h"
+
+namespace weir {
+
+/// Gathers the facts of this machine that `examine` judges. What cannot be read stays "not known".
+/// Blocking: reads a few small files.
+[[nodiscard]] Machine look_at_machine(const Settings& settings);
+
+}  // namespace weir
