@@ -97,6 +97,13 @@ inline constexpr std::size_t kHostBytesMax = 253;            // A host name (RFC
 inline constexpr std::size_t kSecretBytesMin = 32;
 inline constexpr std::size_t kSecretBytesMax = 4096;
 
+// Gate.
+inline constexpr std::size_t kSalesMax = 65'536;             // Of one process; sale numbers are dense from 1.
+inline constexpr std::size_t kEndedIdsMax = 4'000'000;       // Ended orders remembered; past them the ledger answers.
+inline constexpr std::size_t kStockChangesMax = 1'000'000;   // Changes of totals remembered since the start.
+inline constexpr int kKnownBuyerTriesMax = 8;                // Reads that a release may disturb before the desk is asked.
+inline constexpr int kShelfReadTriesMax = 1000;              // The same for a shelf; each needs two changes in between.
+
 static_assert(kGateBatchMax <= kLedgerBatchMax);
 static_assert(kHeaderBytesMax + kBodyBytesMax + kChunkFrameBytesMax + kTrailerBytesMax + 1024 <= kReadBytesMax,
               "a whole request fits what one connection may hold");
@@ -107,6 +114,7 @@ static_assert(kClaimDeadlineUs < kAnswerDeadlineUs, "the desk gives up before th
 static_assert(kExpireStepMax <= kExpireBatchMax && kSettleBatchMax <= kLedgerBatchMax);
 static_assert(kRecordPatienceUs + kLedgerWaitUs < kClaimDeadlineUs, "a refusal by storage is heard before the deadline");
 static_assert(kUnitsPerItemMax < 2'147'483'648, "counts stay exact in every store's numbers");
+static_assert(kItemsPerSaleMax <= 65'535, "an item's place in its sale fits sixteen bits");
 static_assert(kBuyerLimitMax <= 32'767 && kUnitsPerClaimMax <= 32'767, "a hold's units fit fifteen bits");
 
 }  // namespace weir

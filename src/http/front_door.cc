@@ -100,7 +100,9 @@ bool FrontDoor::may_call(Audience audience, const Identity& identity) const {
 void FrontDoor::handle(const Request& request, Exchange& exchange) {
   const Match found = match(request.method, request.path, false);
   switch (found.kind) {
-    case Match::Kind::no_such_path: return refuse(exchange, Code::not_found);
+    case Match::Kind::no_such_path:
+      if (parts_.page == nullptr || !parts_.page->send(request, exchange)) return refuse(exchange, Code::not_found);
+      return outcomes_.count(Code::ok);
     case Match::Kind::no_such_method: return refuse(exchange, Code::method_not_allowed);
     case Match::Kind::found: break;
   }

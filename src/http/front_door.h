@@ -10,6 +10,7 @@
 #include "http/json_body.h"
 #include "http/routes.h"
 #include "http/services.h"
+#include "http/static_files.h"
 
 #include <array>
 #include <atomic>
@@ -36,6 +37,7 @@ class SandboxDesk;
 struct FrontDoorParts {
   Services* services = nullptr;
   const DoormanParts* doorman = nullptr;
+  const StaticFiles* page = nullptr;
   SandboxDesk* sandbox = nullptr;  // Null: the sandbox is off, and so is guest sign-in.
   Micros payment_grace{120'000'000};
   bool is_development = true;

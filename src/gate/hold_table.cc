@@ -1,0 +1,151 @@
+#include "gate/hold_table.h"
+
+#include "base/check.h"
+#include "config/limits.h"
+#include "gate/slot_order.h"
+
+#include <algorithm>
+
+namespace weir {
+namespace {
+
+constexpr std::uint32_t kSoldBit = 0x8000;
+constexpr std::uint32_t kUnitsMask = 0x7fff;
+
+std::uint32_t packed(const HoldTable::Units& units) {
+  return static_cast<std::uint32_t>(units.item) << 16 | (units.sold ? kSoldBit : 0) |
+         static_cast<std::uint32_t>(units.units);
+}
+
+/// Seven eighths full at most, rounded so that a million holds stay within 32 bytes each; one slot is always vacant.
+std::uint64_t slots_for(std::uint64_t bound) { return std::max(bound * 8 / 7, bound + 1); }
+
+}  // namespace
+
+void HoldTable::Slots::move(std::size_t from, std::size_t to) const {
+  orders[to] = orders[from];
+  units[to] = units[from];
+  put_key(to, key(from, std::memory_order_relaxed));
+}
+
+std::unique_ptr<HoldTable::Slots> HoldTable::make_slots(std::uint64_t bound) {
+  auto slots = std::make_unique<Slots>();
+  slots->capacity = static_cast<std::size_t>(slots_for(bound));
+  slots->keys = ZeroedArray<std::uint64_t>(slots->capacity);
+  slots->orders = ZeroedArray<OrderId>(slots->capacity);
+  slots->units = ZeroedArray<std::uint32_t>(slots->capacity);
+  const bool complete = !slots->keys.is_empty() && !slots->orders.is_empty() && !slots->units.is_empty();
+  return complete ? std::move(slots) : nullptr;
+}
+
+bool HoldTable::make_room(std::uint64_t holds) {
+  if (slots_ != nullptr && holds <= bound_) return true;
+  const std::uint64_t bound = std::max(holds, bound_ + bound_ / 8);
+  std::unique_ptr<Slots> grown = make_slots(bound);
+  if (grown == nullptr) return false;
+  if (slots_ != nullptr) copy_holds(*slots_, *grown);
+  seen_.store(grown.get(), std::memory_order_release);
+  if (slots_ != nullptr) {
+    slots_->orders.clear();
+    slots_->units.clear();
+  }
+  slots_ = grown.get();
+  bound_ = bound;
+  generations_.push_back(std::move(grown));
+  return true;
+}
+
+void HoldTable::copy_holds(const Slots& from, const Slots& to) {
+  for (std::size_t slot = 0; slot < from.capacity; ++slot) {
+    const std::uint64_t key = from.key(slot, std::memory_order_relaxed);
+    if (key == 0) continue;
+    std::size_t at = home_slot(key, to.capacity);
+    while (to.key(at, std::memory_order_relaxed) != 0) at = slot_after(at, to.capacity);
+    to.orders[at] = from.orders[slot];
+    to.units[at] = from.units[slot];
+    to.put_key(at, key);
+  }
+}
+
+HoldTable::Walk HoldTable::walk(BuyerKey buyer, const OrderId& order) const {
+  Walk found;
+  std::size_t at = home_slot(buyer.value, slots_->capacity);
+  for (;; at = slot_after(at, slots_->capacity)) {
+    const std::uint64_t key = slots_->key(at, std::memory_order_relaxed);
+    if (key == 0) break;
+    if (key != buyer.value) continue;
+    found.units += static_cast<std::int32_t>(slots_->units[at] & kUnitsMask);
+    found.standing = slots_->orders[at];
+    if (slots_->orders[at] == order) found.slot = at;
+  }
+  found.vacant = at;
+  return found;
+}
+
+void HoldTable::prefetch(BuyerKey buyer) const {
+  const std::size_t home = home_slot(buyer.value, slots_->capacity);
+  __builtin_prefetch(&slots_->keys[home]);
+  __builtin_prefetch(&slots_->orders[home]);
+  __builtin_prefetch(&slots_->units[home]);
+}
+
+HoldTable::Units HoldTable::at(std::size_t slot) const {
+  const std::uint32_t word = slots_->units[slot];
+  return {static_cast<std::uint16_t>(word >> 16), static_cast<std::int32_t>(word & kUnitsMask), (word & kSoldBit) != 0};
+}
+
+void HoldTable::insert(const Walk& walk, BuyerKey buyer, const OrderId& order, Units units) {
+  CHECK(size_ < bound_, "{} holds in a table for {}", size_, bound_);
+  CHECK(buyer.value != 0 && slots_->key(walk.vacant, std::memory_order_relaxed) == 0);
+  CHECK(units.units >= 1 && static_cast<std::uint32_t>(units.units) <= kUnitsMask, "units={}", units.units);
+  slots_->orders[walk.vacant] = order;
+  slots_->units[walk.vacant] = packed(units);
+  slots_->put_key(walk.vacant, buyer.value);  // A vacant slot ends its run: nothing that a reader looks for has moved.
+  ++size_;
+}
+
+void HoldTable::mark_sold(std::size_t slot) { slots_->units[slot] |= kSoldBit; }
+
+void HoldTable::remove(std::size_t slot) {
+  const std::size_t capacity = slots_->capacity;
+  CHECK(slots_->key(slot, std::memory_order_relaxed) != 0, "slot {} is vacant", slot);
+  // Every key is stored with release: a reader that meets a moved one sees the odd count when it looks again.
+  const std::uint64_t shifts = shifts_.load(std::memory_order_relaxed);
+  shifts_.store(shifts + 1, std::memory_order_relaxed);
+  std::size_t hole = slot;
+  for (std::size_t at = slot_after(hole, capacity);; at = slot_after(at, capacity)) {
+    const std::uint64_t key = slots_->key(at, std::memory_order_relaxed);
+    if (key == 0) break;
+    // It may fill the hole only if the hole lies between its home and where it is now.
+    if (slot_distance(home_slot(key, capacity), at, capacity) < slot_distance(hole, at, capacity)) continue;
+    slots_->move(at, hole);
+    hole = at;
+  }
+  slots_->put_key(hole, 0);
+  shifts_.store(shifts + 2, std::memory_order_release);
+  --size_;
+}
+
+bool HoldTable::contains(const Slots& slots, std::uint64_t key) {
+  std::size_t at = home_slot(key, slots.capacity);
+  for (std::size_t steps = 0; steps < slots.capacity; ++steps, at = slot_after(at, slots.capacity)) {
+    const std::uint64_t seen = slots.key(at, std::memory_order_acquire);
+    if (seen == key) return true;
+    if (seen == 0) return false;
+  }
+  return true;  // Only a table that changes while it is read has no vacant slot.
+}
+
+bool HoldTable::may_hold(BuyerKey buyer) const {
+  for (int tries = 0; tries < kKnownBuyerTriesMax; ++tries) {
+    const std::uint64_t shifts = shifts_.load(std::memory_order_acquire);
+    if (shifts % 2 != 0) continue;
+    const Slots* const slots = seen_.load(std::memory_order_acquire);
+    if (slots == nullptr) return false;
+    if (contains(*slots, buyer.value)) return true;
+    if (shifts_.load(std::memory_order_acquire) == shifts) return false;
+  }
+  return true;
+}
+
+}  // namespace weir

@@ -1,0 +1,105 @@
+#pragma once
+
+#include "domain/ids.h"
+#include "gate/zeroed_array.h"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace weir {
+
+/// The holds of one sale, found by buyer.
+///
+/// An open table with linear probing: 28 bytes a slot (buyer 8, order 16, item and units 4), at most seven slots of
+/// eight in use, so a buyer costs 32 bytes. All holds of a buyer lie in the run that begins at his home slot: one walk
+/// finds what he holds, whether a certain order is among it, and where the next one would go. Removal shifts the run
+/// back, so no trace of ended orders slows later walks.
+///
+/// Invariant: size() <= bound() < slots. Each hold has at least one unit, so a table whose bound is the sale's total of
+/// units is never full.
+/// Threads: one owner thread, the desk. `may_hold` from any thread, without a lock.
+/// Blocking: never. Memory is taken in `make_room` only.
+class HoldTable {
+ public:
+  static constexpr std::size_t kNone = SIZE_MAX;
+  static constexpr std::size_t kBytesPerSlot = 28;
+
+  struct Units {
+    std::uint16_t item = 0;  // Its place in the sale.
+    std::int32_t units = 0;
+    bool sold = false;
+  };
+
+  /// What one walk along a buyer's run finds.
+  struct Walk {
+    std::int32_t units = 0;      // Of all his holds.
+    OrderId standing;            // One of them.
+    std::size_t slot = kNone;    // Where the order that was looked for is.
+    std::size_t vacant = kNone;  // Where it would go.
+  };
+
+  HoldTable() = default;
+  HoldTable(const HoldTable&) = delete;
+  HoldTable& operator=(const HoldTable&) = delete;
+
+  /// Makes room for this many holds. False: the machine has not got the memory, and nothing changed. Repeatable.
+  ///
+  /// A table that grows does so by an eighth at least. Readers may still be in the old keys, so these stay (8 bytes of
+  /// 28) until the table dies: at most 24 growths for each factor of 16, which together keep less than 8/28 x 8 times
+  /// what the last one takes, however small the steps.
+  [[nodiscard]] bool make_room(std::uint64_t holds);
+
+  /// Requires: make_room succeeded once. `buyer` is somebody.
+  [[nodiscard]] Walk walk(BuyerKey buyer, const OrderId& order) const;
+  /// Brings the start of the buyer's run near; for a walk that follows soon.
+  void prefetch(BuyerKey buyer) const;
+
+  [[nodiscard]] Units at(std::size_t slot) const;
+  /// Requires: `walk.vacant` of a walk since which nothing was inserted or removed.
+  void insert(const Walk& walk, BuyerKey buyer, const OrderId& order, Units units);
+  void mark_sold(std::size_t slot);
+  /// Other holds may move: slots known from before are void.
+  void remove(std::size_t slot);
+
+  /// False: at some moment during the call the buyer held nothing here. True: he holds something, or the table was
+  /// changing too fast to tell.
+  [[nodiscard]] bool may_hold(BuyerKey buyer) const;
+
+  [[nodiscard]] std::size_t size() const { return size_; }
+  [[nodiscard]] std::uint64_t bound() const { return bound_; }
+  /// Of the table in use, whether touched or not.
+  [[nodiscard]] std::size_t bytes() const { return slots_ == nullptr ? 0 : slots_->capacity * kBytesPerSlot; }
+  [[nodiscard]] std::size_t generations() const { return generations_.size(); }
+
+ private:
+  struct Slots {
+    std::size_t capacity = 0;
+    ZeroedArray<std::uint64_t> keys;  // 0: vacant. Written by the desk, read by all, always as atomics.
+    ZeroedArray<OrderId> orders;
+    ZeroedArray<std::uint32_t> units;  // Item in the high half; below it `sold` and fifteen bits of units.
+
+    [[nodiscard]] std::uint64_t key(std::size_t slot, std::memory_order order) const {
+      return std::atomic_ref(keys[slot]).load(order);
+    }
+    void put_key(std::size_t slot, std::uint64_t key) const {
+      std::atomic_ref(keys[slot]).store(key, std::memory_order_release);
+    }
+    void move(std::size_t from, std::size_t to) const;
+  };
+
+  [[nodiscard]] static std::unique_ptr<Slots> make_slots(std::uint64_t bound);
+  [[nodiscard]] static bool contains(const Slots& slots, std::uint64_t key);
+  static void copy_holds(const Slots& from, const Slots& to);
+
+  Slots* slots_ = nullptr;  // The last of `generations_`.
+  std::size_t size_ = 0;
+  std::uint64_t bound_ = 0;
+  std::vector<std::unique_ptr<Slots>> generations_;
+  alignas(64) std::atomic<const Slots*> seen_{nullptr};
+  std::atomic<std::uint64_t> shifts_{0};  // Odd while holds move within the table.
+};
+
+}  // namespace weir
