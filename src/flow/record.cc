@@ -35,19 +35,25 @@ Result<std::size_t> Record::step(Ticks now) {
   const auto recorded = ledger_.record(std::span{claims_}.first(count), outcomes, now + Micros{kLedgerWaitUs});
   FAULT("after_record");
   if (!recorded) {
-    if (recorded.error().failure == Failure::timed_out) ++counts_.unknown_commits;
+    if (recorded.error().failure == Failure::timed_out) {
+      ++counts_.unknown_commits;
+      may_have_happened_ = true;
+    }
     if (!failing_) {
       failing_ = true;
       failing_since_ = now;
       log::warn("record_failed", {{"failure", name(recorded.error().failure)}, {"message", recorded.error().message}});
     }
-    // Only a certain "nothing happened" may be handed back, and only when it lasts.
-    const bool is_certain = recorded.error().failure == Failure::unavailable;
-    if (is_certain && now - failing_since_ >= Micros{kRecordPatienceUs}) return hand_back(count);
+    if (now - failing_since_ >= Micros{kRecordPatienceUs}) {
+      set_ready(false);
+      // Only a certain "nothing happened" may be handed back, and only when it lasts.
+      if (recorded.error().failure == Failure::unavailable && !may_have_happened_) return hand_back(count);
+    }
     return std::unexpected(recorded.error());
   }
   if (failing_) log::info("record_resumed");
   failing_ = false;
+  may_have_happened_ = false;
   set_ready(true);
   ++counts_.batches;
   for (Outcome& outcome : outcomes) {
@@ -60,7 +66,6 @@ Result<std::size_t> Record::step(Ticks now) {
 }
 
 std::size_t Record::hand_back(std::size_t count) {
-  set_ready(false);
   counts_.not_persisted += count;
   for (std::size_t i = 0; i < count; ++i) {
     outcomes_[i] = Outcome{.order = claims_[i].order,

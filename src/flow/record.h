@@ -23,8 +23,8 @@ struct RecordCounts {
 /// Records what was admitted: a batch from the queue, one ledger transaction, its outcomes back.
 ///
 /// A batch whose commit is unknown is sent again under the same ids until the ledger says what became of it. A batch
-/// that the ledger certainly did not take is tried for kRecordPatienceUs, then handed back as not persisted; from then
-/// on `ready` is false, and claims are shed, until a probe finds the ledger well again.
+/// that the ledger certainly did not take, in any attempt, is tried for kRecordPatienceUs, then handed back as not
+/// persisted; from then on `ready` is false, and claims are shed, until a probe finds the ledger well again.
 ///
 /// Threads: the ledger writer's; `ready` may be read from any. Blocking: as the ledger, up to a deadline a step.
 class Record {
@@ -48,6 +48,7 @@ class Record {
   std::vector<Outcome> outcomes_;
   Ticks failing_since_;
   bool failing_ = false;
+  bool may_have_happened_ = false;  // A commit of the present batch is unknown: it is never handed back.
   std::atomic<bool> ready_{true};
   RecordCounts counts_;
 };

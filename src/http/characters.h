@@ -62,7 +62,7 @@ inline constexpr std::uint64_t kTops = 0x8080808080808080U;
     std::memcpy(&word, text.data() + i, 8);
     suspect |= (words::less(word, 0x20) | words::equal(word, 0x7f)) != 0;
   }
-  if (suspect) i = 0;  // Perhaps only a tab, or a borrow from a neighbour: look at each.
+  if (suspect) i = 0;  // Perhaps only a tab: look at each.
   for (; i < text.size(); ++i) {
     const auto c = static_cast<unsigned char>(text[i]);
     if ((c < 0x20 && c != '\t') || c == 0x7f) return false;

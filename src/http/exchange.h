@@ -55,8 +55,7 @@ class FixedReply {
   explicit FixedReply(const Response& response);
 
  private:
-  friend class Connection;
-  friend class Reactor;
+  friend class AnswerWriter;
   std::string bytes_;
   std::size_t date_at_ = 0;
   std::size_t request_id_at_ = 0;

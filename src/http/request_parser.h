@@ -64,9 +64,16 @@ class RequestParser {
     std::uint16_t size = 0;
     [[nodiscard]] std::string_view in(std::string_view bytes) const { return bytes.substr(at, size); }
   };
-  enum class Found : std::uint8_t { unfinished, line, refused };
+  /// How long a line may be, counted from `base`, and what to answer if it is longer or does not end in CR LF.
+  struct LineRule {
+    std::size_t base;
+    std::size_t bytes_max;
+    Refusal too_long;
+    Refusal malformed;
+  };
 
-  Found find_line(std::string_view bytes, std::size_t base, std::size_t bytes_max, Refusal too_long);
+  bool find_line(std::string_view bytes, const LineRule& rule);
+  bool next_line(Phase phase);
   bool refuse(Refusal why);
   bool take_request_line(std::string_view bytes);
   bool take_target(std::string_view bytes, Piece target);
@@ -82,7 +89,7 @@ class RequestParser {
   bool take_chunk_line(std::string_view bytes);
   bool take_chunk_data(std::span<char> bytes);
   bool take_chunk_end(std::string_view bytes);
-  bool begin_chunk_line();
+  bool take_trailer_line(std::string_view bytes);
   bool step(std::span<char> bytes);
   [[nodiscard]] std::string_view kept(Field field, std::string_view bytes) const;
   [[nodiscard]] bool is_seen(Field field) const { return (seen_ >> static_cast<unsigned>(field) & 1U) != 0; }
