@@ -13,6 +13,12 @@ inline constexpr std::size_t kBuyerBytesMax = 128;           // A token's `sub`.
 inline constexpr std::size_t kIdempotencyKeyBytesMax = 255;
 inline constexpr std::size_t kTokenBytesMax = 8 * 1024;
 inline constexpr std::size_t kJsonDepthMax = 32;
+inline constexpr std::size_t kJsonMembersMax = 128;          // Names in the objects of a token that are open at one time.
+
+// Sign-in and rate limits.
+inline constexpr std::size_t kVerifiedTokensMax = 16'384;    // Remembered by each reactor.
+inline constexpr std::size_t kRateBucketsMax = 1 << 20;      // Of one limiter; 8 bytes each.
+inline constexpr std::int64_t kRatePerSecondMax = 100'000;
 
 // HTTP.
 inline constexpr std::size_t kHeaderBytesMax = 16 * 1024;    // Request line and headers together.

@@ -181,7 +181,7 @@ Result<void> Run::connect_all(const SocketAddress& address) {
   tally_.result().reconnects = 0;
   opening_ = options_.opening.value_or(clock_.ticks() + Micros{kLeadUs});
   next_tick_us_ = now_us();
-  next_sample_us_ = next_tick_us_;
+  next_sample_us_ = std::max(next_tick_us_, -kSampleEveryUs);  // One glance before the opening is enough.
   return {};
 }
 

@@ -1,5 +1,7 @@
 #include "crowd/plan.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>

@@ -96,6 +96,7 @@ export async function settle() {
 export function focusOrder(order) {
   Object.assign(model, { order, orderSince: performance.now(), orderAsks: 0, orderAsked: false, already: null });
   Object.assign(model, { payment: null, payRefused: false, confirmingSince: performance.now() });
+  if (order.status === 'PENDING' && clock.quality !== 'fine') clock.sample();
   show();
   orderPoller.plan();
 }

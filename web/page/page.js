@@ -4,7 +4,7 @@
 // belongs to the account: a reload, a second tab and a second device show the same screen. A lost answer is "we are
 // checking", never "failed". All text from the shop is set as text, never as markup.
 
-import { spoken, t } from './texts.js';
+import { spoken, t, zoneLabel } from './texts.js';
 import { at, byId, clock, h, hooks, kPollFailedMaxMs, pause, setText, speech, store } from './tools.js';
 import {
   buyerName, channel, focusOrder, kUrgent, limitReached, liveOrder, loadMe, loadSale, model, notice, open,
@@ -63,7 +63,7 @@ function showAccount() {
   if (now === accountShown) return;
   accountShown = now;
   byId('account').replaceChildren(...(model.token
-    ? [h('span', {}, t('auth.in', { name: buyerName() })), button('quiet', t('auth.out'), signOut)]
+    ? [h('span', {}, h('span', { class: 'long' }, t('auth.in')), buyerName()), button('quiet', t('auth.out'), signOut)]
     : model.guestClosed ? [] : [button('quiet', t('auth.guest'), async () => { if (await signIn()) await settle(); show(); })]));
 }
 function signOut() {
@@ -120,6 +120,7 @@ async function start() {
   if (given) history.replaceState(null, '', location.pathname + location.search);
   setToken(given ?? store.get('token'));
   setText(byId('shop'), t('shop.name'));
+  setText(byId('foot'), t('foot.times', { zone: zoneLabel }));
   show();
   setTimeout(() => clock.sample(), 3000 * Math.random());
   for (let i = 0; !(await loadSale()); ++i) {

@@ -34,6 +34,15 @@ function timerNode(label) {
   return nodes;
 }
 
+// Digits need a measured clock; a roughly known one gives whole minutes, and none gives nothing but the deadline.
+function showLeft(timer, left) {
+  const known = clock.quality === 'fine';
+  timer.root.classList.toggle('rough', !known);
+  timer.label.hidden = timer.digits.parentNode.hidden = clock.quality === 'none';
+  setText(timer.digits, known ? digits(left) : t('sale.about', { time: spoken(Math.max(60_000, left - (left % 60_000))) }));
+  setText(timer.words, known ? spoken(left) : '');
+}
+
 // The deadline of an order: digits, bar, wall-clock time, and the marks that are spoken.
 function deadline() {
   const timer = timerNode(t('hold.left'));
@@ -47,8 +56,7 @@ function deadline() {
       const whole = createdAt ? at(payBy) - at(createdAt) : 600_000;
       const known = clock.quality === 'fine';
       timer.root.classList.toggle('late', left <= kWarnMs);
-      setText(timer.digits, known ? digits(left) : '–:–');
-      setText(timer.words, known ? spoken(left) : '');
+      showLeft(timer, left);
       setText(timer.note, left > 0 ? t('hold.by', { clock: clockOf(at(payBy)), zone: zoneLabel }) : t('hold.over'));
       timer.fill.style.transform = `scaleX(${Math.max(0, Math.min(1, left / whole))})`;
       if (known) marks.pass(left);
@@ -115,8 +123,10 @@ export function saleView() {
     sides.set(item, side);
     return h('label', { class: 'choice' },
       h('input', { type: 'radio', name: 'item', value: item.itemId, checked: item === model.item, onchange() { model.item = item; show(); } }),
-      h('span', { class: 'name' }, item.title), side);
+      h('span', { class: 'words' }, h('span', {}, item.title), side));
   }));
+  const others = h('div', { class: 'actions' }, allSales());
+  const how = h('section', { class: 'how' }, h('h2', {}, t('how.title')), h('ol', {}, ...[1, 2, 3, 4].map((n) => h('li', {}, t(`how.${n}`)))));
   const mine = h('section', { class: 'mine', 'aria-label': t('order.mine') });
   const opens = h('dd', {});
   const ends = h('dd', {});
@@ -129,11 +139,8 @@ export function saleView() {
     const opensAt = at(model.state.opensAt);
     const left = opensAt - clock.now();
     const waits = screen === 'S1' || screen === 'S2';
-    const rough = t('sale.about', { time: spoken(Math.max(60_000, left - (left % 60_000))) });
     timer.root.hidden = !waits;
-    timer.root.firstChild.hidden = timer.digits.parentNode.hidden = clock.quality === 'none';
-    setText(timer.digits, clock.quality === 'fine' ? digits(left) : rough);
-    setText(timer.words, clock.quality === 'fine' ? spoken(left) : '');
+    showLeft(timer, left);
     setText(timer.note, when('sale.when', opensAt));
     if (waits && clock.quality === 'fine') marks.pass(left);
   }
@@ -168,6 +175,8 @@ export function saleView() {
     const notes = { S1: 'sale.no_refresh', S2: 'sale.no_refresh', opening: 'sale.no_refresh', O3: 'avail.turns_on', O5: 'sale.no_refresh' };
     setText(note, notes[screen] ? t(notes[screen]) : payMinutes ? t('buy.note_for', { n: payMinutes }) : t('buy.note'));
     note.hidden = buy.hidden;
+    how.hidden = ['O4', 'O6'].includes(screen);
+    others.hidden = !how.hidden;
   }
   function updateMine() {
     const orders = (model.me?.orders ?? []).slice(0, 5);
@@ -183,10 +192,10 @@ export function saleView() {
   return {
     nodes: [h('div', { class: 'sale' },
       h('div', { class: 'head' }, heading(sale.title), price),
-      h('section', { class: 'panel', 'aria-label': t('buy.button') }, h('div', { class: 'stock' }, badge, count, age), lead, timer.root, choices, stepper, sums, buy, note, mine),
+      h('section', { class: 'panel', 'aria-label': t('buy.button') }, h('div', { class: 'stock' }, badge, count, age), lead, timer.root, choices, stepper, sums, buy, note, others, mine),
       h('div', { class: 'about' },
         h('dl', { class: 'facts' }, h('dt', {}, t('sale.opens')), opens, h('dt', {}, t('sale.ends')), ends, h('dt', {}, t('buy.limit')), limits),
-        h('section', { class: 'how' }, h('h2', {}, t('how.title')), h('ol', {}, ...[1, 2, 3, 4].map((n) => h('li', {}, t(`how.${n}`)))))))],
+        how))],
     update(screen) {
       const { item } = model;
       const most = (limit() ?? 1) - (model.me?.bought ?? 0);
@@ -254,7 +263,7 @@ function payView() {
   const time = deadline();
   const refusal = h('p', { class: 'notice bad' });
   const outcome = (value, checked) => h('label', { class: 'choice' }, h('input', { type: 'radio', name: 'outcome', value, checked }),
-    h('span', { class: 'name' }, t(`pay.${value}`)));
+    h('span', { class: 'words' }, t(`pay.${value}`)));
   const form = h('fieldset', { class: 'choices' }, h('legend', {}, t('pay.outcome')), outcome('approve', true), outcome('decline', false),
     outcome('slow', false), outcome('twice', false));
   return {
