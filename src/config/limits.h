@@ -16,9 +16,18 @@ inline constexpr std::size_t kJsonDepthMax = 32;
 inline constexpr std::size_t kJsonMembersMax = 128;          // Names in the objects of a token that are open at one time.
 
 // Sign-in and rate limits.
-inline constexpr std::size_t kVerifiedTokensMax = 16'384;    // Remembered by each reactor.
+inline constexpr std::int64_t kTokenLeewayUs = 60'000'000;   // Between our clock and an issuer's, for `nbf` and `iat`.
+inline constexpr std::int64_t kTokenTimeMaxS = 253'402'300'799;  // The end of the year 9999.
+inline constexpr std::size_t kVerifiedTokensBytes = 6 * 1024 * 1024;  // Remembered by each reactor: some 26,000.
+inline constexpr std::size_t kJwksBytesMax = 256 * 1024;
+inline constexpr std::size_t kKeysMax = 64;
+inline constexpr std::size_t kKeyIdBytesMax = 256;
+inline constexpr int kRsaBitsMin = 2048;
+inline constexpr int kRsaBitsMax = 8192;
 inline constexpr std::size_t kRateBucketsMax = 1 << 20;      // Of one limiter; 8 bytes each.
 inline constexpr std::int64_t kRatePerSecondMax = 100'000;
+inline constexpr std::size_t kTrustedProxiesMax = 64;
+inline constexpr int kForwardedHopsMax = 32;                 // Listed proxies that one request may have passed.
 
 // HTTP.
 inline constexpr std::size_t kHeaderBytesMax = 16 * 1024;    // Request line and headers together.
@@ -45,6 +54,7 @@ inline constexpr std::size_t kWriteProgressBytesMin = 4 * 1024;  // A peer that 
 inline constexpr std::size_t kLingerBytesMax = 256 * 1024;       // Read and dropped after the last answer.
 inline constexpr std::int64_t kLingerDeadlineUs = 2'000'000;
 inline constexpr std::int64_t kLoopWaitUs = 1'000'000;           // The loop looks up at least this often.
+inline constexpr std::size_t kConnectionsMax = 4'000'000;        // The most that may be asked for.
 inline constexpr std::size_t kAcceptsPerTurnMax = 64;
 inline constexpr std::size_t kEventsPerTurnMax = 512;
 inline constexpr std::size_t kExpiriesPerTurnMax = 1024;

@@ -1,103 +1,120 @@
 #include "identity/client_address.h"
 
-#include <fmt/format.h>
-
-#include <arpa/inet.h>
+#include "config/limits.h"
 
 #include <algorithm>
 #include <charconv>
-#include <cstring>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include <fmt/format.h>
 
 namespace weir {
 namespace {
 
-constexpr std::array<std::uint8_t, 12> kMapped{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-constexpr std::size_t kAddressBytesMax = 64;
+constexpr std::string_view kSpace = " \t";
+constexpr int kMappedBits = 96;  // Of the prefix under which IPv4 lies.
 
 std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
+  const std::size_t first = text.find_first_not_of(kSpace);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
 }
 
-bool is_port(std::string_view text) {
-  return !text.empty() && text.size() <= 5 && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+/// Reads a number of at most `most` in digits only.
+std::optional<int> parse_small(std::string_view text, int most) {
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool is_number = error == std::errc{} && end == text.data() + text.size() && text.front() != '-';
+  return is_number && value <= most ? std::optional{value} : std::nullopt;
+}
+
+/// Reads `a.b.c.d`, `a.b.c.d:port`, `x::y`, `[x::y]` or `[x::y]:port`.
+std::optional<IpAddress> parse_element(std::string_view text) {
+  constexpr int kPortMax = 65'535;
+  std::string_view host = text;
+  std::string_view port;
+  bool has_port = false;
+  if (text.starts_with('[')) {
+    const std::size_t close = text.find(']');
+    if (close == std::string_view::npos) return std::nullopt;
+    host = text.substr(1, close - 1);
+    const std::string_view rest = text.substr(close + 1);
+    if (host.find(':') == std::string_view::npos) return std::nullopt;
+    if (!rest.empty() && rest.front() != ':') return std::nullopt;
+    has_port = !rest.empty();
+    if (has_port) port = rest.substr(1);
+  } else if (std::ranges::count(text, ':') == 1) {
+    const std::size_t colon = text.find(':');
+    host = text.substr(0, colon);
+    port = text.substr(colon + 1);
+    has_port = true;
+  }
+  if (has_port && !parse_small(port, kPortMax)) return std::nullopt;
+  return parse_ip_address(host);
+}
+
+bool has_prefix(const IpAddress& address, const IpAddress& base, int bits) {
+  for (std::size_t i = 0; bits > 0; ++i, bits -= 8) {
+    const int shift = std::max(8 - bits, 0);
+    if ((address.bytes[i] ^ base.bytes[i]) >> shift != 0) return false;
+  }
+  return true;
 }
 
 }  // namespace
 
-bool IpAddress::is_v4() const { return std::equal(kMapped.begin(), kMapped.end(), bytes.begin()); }
-
-std::optional<IpAddress> IpAddress::parse(std::string_view text) {
-  std::string_view host = text;
-  if (host.starts_with('[')) {
-    const std::size_t end = host.find(']');
-    if (end == std::string_view::npos) return std::nullopt;
-    const std::string_view rest = host.substr(end + 1);
-    if (!rest.empty() && (rest.front() != ':' || !is_port(rest.substr(1)))) return std::nullopt;
-    host = host.substr(1, end - 1);
-  } else if (std::ranges::count(host, ':') == 1) {
-    const std::size_t colon = host.find(':');
-    if (!is_port(host.substr(colon + 1))) return std::nullopt;
-    host = host.substr(0, colon);
-  }
-  if (host.empty() || host.size() >= kAddressBytesMax) return std::nullopt;
-  std::array<char, kAddressBytesMax> ended{};
-  std::memcpy(ended.data(), host.data(), host.size());
-  IpAddress address;
-  if (::inet_pton(AF_INET6, ended.data(), address.bytes.data()) == 1) return address;
-  std::copy(kMapped.begin(), kMapped.end(), address.bytes.begin());
-  if (::inet_pton(AF_INET, ended.data(), address.bytes.data() + kMapped.size()) == 1) return address;
-  return std::nullopt;
+Parsed<TrustedProxies::Range> TrustedProxies::parse_range(std::string_view text) {
+  const std::size_t slash = text.find('/');
+  const std::optional<IpAddress> base = parse_ip_address(text.substr(0, slash));
+  if (!base) return std::unexpected(fmt::format("'{}' is no address or CIDR range (http.trusted_proxies)", text));
+  // A mapped address that is written as IPv6 brings its 96 bits with it.
+  const bool is_dotted = text.find(':') == std::string_view::npos;
+  Range range{*base, 128, is_ipv4(*base)};
+  if (slash == std::string_view::npos) return range;
+  const std::optional<int> bits = parse_small(text.substr(slash + 1), is_dotted ? 128 - kMappedBits : 128);
+  if (!bits) return std::unexpected(fmt::format("'{}' has no valid prefix length (http.trusted_proxies)", text));
+  range.bits = is_dotted ? kMappedBits + *bits : *bits;
+  range.is_ipv4 = range.is_ipv4 && range.bits >= kMappedBits;
+  return range;
 }
 
-Parsed<TrustedProxies> TrustedProxies::parse(std::span<const std::string> list) {
+Parsed<TrustedProxies> TrustedProxies::parse(std::string_view list) {
   TrustedProxies proxies;
-  for (const std::string& entry : list) {
-    const std::string_view text{entry};
-    const std::size_t slash = text.find('/');
-    const auto base = IpAddress::parse(text.substr(0, slash));
-    int bits = 128;
-    if (base && slash != std::string_view::npos) {
-      const int most = base->is_v4() ? 32 : 128;
-      const std::string_view digits = text.substr(slash + 1);
-      const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), bits);
-      if (error != std::errc{} || end != digits.data() + digits.size() || bits < 0 || bits > most) bits = -1;
-      else if (most == 32) bits += 96;
+  if (trimmed(list).empty()) return proxies;
+  for (bool is_last = false; !is_last;) {
+    const std::size_t comma = list.find(',');
+    is_last = comma == std::string_view::npos;
+    const Parsed<Range> range = parse_range(trimmed(list.substr(0, comma)));
+    if (!range) return std::unexpected(range.error());
+    if (proxies.ranges_.size() == kTrustedProxiesMax) {
+      return std::unexpected(fmt::format("more than {} entries (http.trusted_proxies)", kTrustedProxiesMax));
     }
-    if (!base || bits < 0) return std::unexpected(fmt::format("'{}' is no address or network (http.trusted_proxies)", entry));
-    proxies.networks_.push_back({*base, bits});
+    proxies.ranges_.push_back(*range);
+    if (!is_last) list.remove_prefix(comma + 1);
   }
   return proxies;
 }
 
 bool TrustedProxies::contains(const IpAddress& address) const {
-  return std::ranges::any_of(networks_, [&](const Network& network) {
-    const auto whole = static_cast<std::size_t>(network.bits / 8);
-    const int rest = network.bits % 8;
-    if (!std::equal(address.bytes.begin(), address.bytes.begin() + static_cast<std::ptrdiff_t>(whole), network.base.bytes.begin())) return false;
-    if (rest == 0) return true;
-    const int mask = 0xff << (8 - rest) & 0xff;
-    return (address.bytes[whole] & mask) == (network.base.bytes[whole] & mask);
+  return std::ranges::any_of(ranges_, [&](const Range& range) {
+    return is_ipv4(address) == range.is_ipv4 && has_prefix(address, range.base, range.bits);
   });
 }
 
 IpAddress client_address(const IpAddress& peer, std::string_view forwarded_for, const TrustedProxies& proxies) {
   IpAddress client = peer;
-  while (proxies.contains(client) && !forwarded_for.empty()) {
+  for (int hop = 0; hop < kForwardedHopsMax && proxies.contains(client); ++hop) {
     const std::size_t comma = forwarded_for.rfind(',');
-    const std::size_t from = comma == std::string_view::npos ? 0 : comma + 1;
-    const auto next = IpAddress::parse(trimmed(forwarded_for.substr(from)));
-    if (!next) break;
-    client = *next;
-    forwarded_for = forwarded_for.substr(0, comma == std::string_view::npos ? 0 : comma);
+    const bool is_last = comma == std::string_view::npos;
+    const std::optional<IpAddress> sender =
+        parse_element(trimmed(is_last ? forwarded_for : forwarded_for.substr(comma + 1)));
+    if (!sender) break;
+    client = *sender;
+    forwarded_for = is_last ? std::string_view{} : forwarded_for.substr(0, comma);
   }
   return client;
-}
-
-IpAddress limit_prefix(IpAddress address) {
-  if (!address.is_v4()) std::fill(address.bytes.begin() + 8, address.bytes.end(), std::uint8_t{0});
-  return address;
 }
 
 }  // namespace weir

@@ -3,33 +3,37 @@
 #include "base/result.h"
 #include "identity/ip_address.h"
 
-#include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
 namespace weir {
 
-/// The proxies whose word about their clients is believed: addresses and networks such as `10.0.0.0/8`.
+/// The proxies in front of us whose word about their client is taken (`http.trusted_proxies`).
 class TrustedProxies {
  public:
-  [[nodiscard]] static Parsed<TrustedProxies> parse(std::span<const std::string> list);
+  TrustedProxies() = default;
+  /// Reads addresses and CIDR ranges with commas between; empty means none. An IPv6 range never covers IPv4 hosts.
+  [[nodiscard]] static Parsed<TrustedProxies> parse(std::string_view list);
+
   [[nodiscard]] bool contains(const IpAddress& address) const;
 
  private:
-  struct Network {
+  struct Range {
     IpAddress base;
     int bits = 128;
+    bool is_ipv4 = false;
   };
-  std::vector<Network> networks_;
+  [[nodiscard]] static Parsed<Range> parse_range(std::string_view text);
+
+  std::vector<Range> ranges_;
 };
 
-/// Who sent a request: the right-most address of `X-Forwarded-For` that is not a trusted proxy, if the peer is one;
-/// otherwise the peer. What stands left of it was written by strangers. A malformed entry ends the walk: the last good
-/// one counts.
-[[nodiscard]] IpAddress client_address(const IpAddress& peer, std::string_view forwarded_for, const TrustedProxies& proxies);
-
-/// What a limit is counted by: an IPv4 address, or the /64 of an IPv6 one, which one household owns whole.
-[[nodiscard]] IpAddress limit_prefix(IpAddress address);
+/// Who really sent a request. A listed proxy tells whom it was sent by in the last element of `X-Forwarded-For`
+/// (`forwarded_for`: all lines of it, joined by commas in their order); if that is a listed proxy too, the element
+/// before it was told by that one, and so on. The first that is not listed is the client: what stands left of it is his
+/// own invention. Without a listed peer the header means nothing. An element that is no address ends the walk at the
+/// last good one. Elements may have ports and brackets. Pure, allocates nothing.
+[[nodiscard]] IpAddress client_address(const IpAddress& peer, std::string_view forwarded_for,
+                                       const TrustedProxies& proxies);
 
 }  // namespace weir

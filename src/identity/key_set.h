@@ -1,54 +1,52 @@
 #pragma once
 
 #include "base/result.h"
+#include "identity/verification_key.h"
 
-#include <openssl/evp.h>
-
-#include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace weir {
 
-enum class TokenAlgorithm : std::uint8_t { hs256, rs256, es256, eddsa };
-
-[[nodiscard]] constexpr std::string_view name(TokenAlgorithm algorithm) {
-  switch (algorithm) {
-    case TokenAlgorithm::hs256: return "HS256";
-    case TokenAlgorithm::rs256: return "RS256";
-    case TokenAlgorithm::es256: return "ES256";
-    case TokenAlgorithm::eddsa: return "EdDSA";
-  }
-  return "?";
-}
-
-/// One key and the one algorithm that it is for. Nothing in a token can choose another.
-struct TokenKey {
-  std::string kid;  // Empty: the key for tokens that name none.
-  TokenAlgorithm algorithm = TokenAlgorithm::hs256;
-  std::string secret;                 // HS256.
-  std::shared_ptr<EVP_PKEY> public_key;  // The others.
+/// Where keys come from; an empty path is a source that is not used.
+struct KeyFiles {
+  std::string hs256_secret_file;
+  std::string jwks_file;
 };
 
-/// The keys that tokens are checked with. It never changes; new files make a new one.
+/// All keys whose signatures are believed. Invariants: at least one key, no `kid` twice, at most one key without one,
+/// and each key has one algorithm. Never changed after loading: the caller swaps the whole set (SIGHUP) and makes new
+/// verifiers; tokens of a key that is no longer in the set are refused from then on.
 ///
-/// Threads: any, by `shared_ptr<const KeySet>`.
+/// Threads: any.
 class KeySet {
  public:
-  /// `secret`: the HS256 key without a `kid`, or empty. `jwks`: the text of a JWKS document, or empty. Refused with
-  /// `unfit`: a key without exactly one known algorithm, an RSA key under 2048 bits, a `kid` twice, a short secret, or
-  /// no key at all. Messages name the setting.
-  [[nodiscard]] static Result<std::shared_ptr<const KeySet>> make(std::string secret, std::string_view jwks);
+  /// Reads both files. Failures: `unfit`, with the file, the setting and what is wrong; nothing is half loaded.
+  /// Blocking: reads files.
+  [[nodiscard]] static Result<std::shared_ptr<const KeySet>> load(const KeyFiles& files);
+  /// Joins the secret of `auth.hs256_secret_file` (empty: none) and keys of a JWKS.
+  [[nodiscard]] static Result<std::shared_ptr<const KeySet>> from(std::string secret,
+                                                                  std::vector<VerificationKey> others);
+  ~KeySet();
+  KeySet(const KeySet&) = delete;
+  KeySet& operator=(const KeySet&) = delete;
 
-  [[nodiscard]] const std::vector<TokenKey>& keys() const { return keys_; }
-  /// The place of the key for a token; null when there is none. A token without `kid` fits the key without one, or the
-  /// only key there is.
-  [[nodiscard]] const TokenKey* find(bool has_kid, std::string_view kid) const;
+  /// The place in `keys()` of the key that a token with this `kid` must be signed with. Without a `kid`: the key that
+  /// has none, else the only one. Null when the token names none of ours or leaves a choice.
+  [[nodiscard]] std::optional<std::size_t> find(std::optional<std::string_view> kid) const;
+  [[nodiscard]] std::span<const VerificationKey> keys() const { return keys_; }
+  /// The secret that our own tokens are signed with; empty when there is no `auth.hs256_secret_file`.
+  [[nodiscard]] std::string_view signing_secret() const;
 
  private:
-  std::vector<TokenKey> keys_;
+  KeySet(std::vector<VerificationKey> keys, bool has_secret) : keys_(std::move(keys)), has_secret_(has_secret) {}
+
+  std::vector<VerificationKey> keys_;
+  bool has_secret_;  // Then it is the first of `keys_`.
 };
 
 }  // namespace weir

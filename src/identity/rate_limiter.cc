@@ -1,50 +1,117 @@
 #include "identity/rate_limiter.h"
 
 #include "base/check.h"
-#include "config/limits.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
+#include <string_view>
 
 namespace weir {
 namespace {
 
-constexpr std::uint64_t kUnitsPerSecond = 100'000;
+// A word: 23 bits of tag, never 0; one bit that says "settled"; 40 bits of time, which wrap after twelve days.
+constexpr int kTimeBits = 40;
+constexpr std::uint64_t kTimeMask = (std::uint64_t{1} << kTimeBits) - 1;
+constexpr std::uint64_t kSettled = std::uint64_t{1} << kTimeBits;
+constexpr int kTagShift = kTimeBits + 1;
+constexpr std::uint64_t kTagMask = ~std::uint64_t{0} << kTagShift;
+
+constexpr std::uint64_t kUsPerSecond = 1'000'000;
+/// Each round that fails means that another thread has moved on; so many in a row mean trouble, and the answer is no.
+constexpr int kRoundsMax = 1000;
 
 }  // namespace
 
-RateLimiter::RateLimiter(std::int64_t per_second, const SipKey& key)
-    : cost_(per_second == 0 ? 0 : kUnitsPerSecond / static_cast<std::uint64_t>(per_second)),
-      key_(key),
-      words_(per_second == 0 ? nullptr : std::make_unique<std::atomic<std::uint64_t>[]>(kRateBucketsMax)) {
-  CHECK(per_second >= 0 && per_second <= kRatePerSecondMax, "{} requests a second", per_second);
+// How two threads that bring the same new key at the same moment end with one bucket and not two:
+//
+// A new bucket is full and "unsettled". Nobody takes from it before it is settled, so an unsettled one can be removed
+// at any time and nothing is forgotten. A thread settles a bucket only if it has searched all places after it saw the
+// bucket there, and found no other of the same key, or removed the others. Of two buckets of a key, whoever settles the
+// later one has searched after both were there, so he has seen the earlier one and removed one of the two.
+
+RateLimiter::RateLimiter(std::uint32_t per_second, SipKey hash_key, std::size_t buckets)
+    : hash_key_(hash_key), sets_(std::bit_floor(std::max(buckets, kWays)) / kWays) {
+  CHECK(per_second <= kRatePerSecondMax, "per_second={}", per_second);
+  if (per_second == 0) return;
+  units_per_token_ = (kUsPerSecond + per_second - 1) / per_second;
+  units_per_second_ = units_per_token_ * per_second;  // A million and up to a tenth more.
 }
 
-bool RateLimiter::allow(std::uint64_t key_hash, Ticks now) {
-  if (cost_ == 0) return true;
-  const std::uint64_t hash = siphash(key_, {reinterpret_cast<const char*>(&key_hash), sizeof key_hash});
-  const std::uint64_t tag = (hash >> 44) << (64 - kTagBits);
-  std::atomic<std::uint64_t>* set = &words_[(hash % (kRateBucketsMax / kWays)) * kWays];
-  // The clock starts at one second, so that an empty word is a bucket that has long been full.
-  const std::uint64_t at = static_cast<std::uint64_t>(now.us) / 10 + kUnitsPerSecond;
-  while (true) {
-    std::size_t chosen = kWays;
-    std::uint64_t oldest = UINT64_MAX;
-    std::uint64_t seen = 0;
-    for (std::size_t way = 0; way < kWays; ++way) {
-      const std::uint64_t word = set[way].load(std::memory_order_relaxed);
-      const bool is_own = word != 0 && (word & ~kTimeMask) == tag;
-      if (!is_own && time_of(word) >= oldest) continue;
-      chosen = way;
-      seen = word;
-      oldest = time_of(word);
-      if (is_own) break;
+bool RateLimiter::allow(std::uint64_t key, Ticks now) {
+  if (is_off()) return true;
+  std::array<char, sizeof key> bytes{};
+  std::memcpy(bytes.data(), &key, sizeof key);
+  const std::uint64_t hash = siphash(hash_key_, {bytes.data(), bytes.size()});
+  Set& set = sets_[hash & (sets_.size() - 1)];
+  const Word tag = std::max(hash & kTagMask, Word{1} << kTagShift);
+  const std::uint64_t units = units_at(now);
+
+  Sighting seen;  // An unsettled bucket that was there before the present search began.
+  for (int round = 0; round < kRoundsMax; ++round) {
+    Sighting found;
+    if (!find(set, tag, found)) continue;
+    if (found.word == 0) {
+      seen = insert(set, tag, units);
+    } else if ((found.word & kSettled) == 0 && found != seen) {
+      seen = found;
+    } else {
+      const Attempt attempt = take(set, found, units);
+      if (attempt != Attempt::disturbed) return attempt == Attempt::allowed;
     }
-    const bool is_own = seen != 0 && (seen & ~kTimeMask) == tag;
-    const std::uint64_t full_at = is_own ? std::max(time_of(seen), at) : at;
-    if (full_at + cost_ > at + kUnitsPerSecond) return false;
-    const std::uint64_t wanted = tag | ((full_at + cost_) & kTimeMask);
-    if (set[chosen].compare_exchange_weak(seen, wanted, std::memory_order_relaxed)) return true;
   }
+  return false;
+}
+
+/// Finds the bucket of `tag`: the settled one, else the first. Removes others. False if one of them has just changed.
+bool RateLimiter::find(Set& set, Word tag, Sighting& found) {
+  for (std::size_t way = 0; way < kWays; ++way) {
+    const Word word = set.words[way].load();
+    if ((word & kTagMask) != tag) continue;
+    Sighting surplus{way, word};
+    if (found.word == 0 || ((word & kSettled) != 0 && (found.word & kSettled) == 0)) std::swap(found, surplus);
+    if (surplus.word != 0 && !set.words[surplus.way].compare_exchange_strong(surplus.word, 0)) return false;
+  }
+  return true;
+}
+
+RateLimiter::Sighting RateLimiter::insert(Set& set, Word tag, std::uint64_t now) const {
+  // Begins at a place of the key's own, so that two new keys do not push each other out in turn.
+  const std::size_t first = tag >> kTagShift;
+  Sighting victim;
+  std::uint64_t least = ~std::uint64_t{0};
+  for (std::size_t i = 0; i < kWays; ++i) {
+    const std::size_t way = (first + i) % kWays;
+    const Word word = set.words[way].load();
+    const std::uint64_t missing = word == 0 ? 0 : units_missing(word, now);
+    if (missing >= least) continue;
+    least = missing;
+    victim = {way, word};
+  }
+  const Word fresh = tag | now;
+  if (!set.words[victim.way].compare_exchange_strong(victim.word, fresh)) return {};
+  return {victim.way, fresh};
+}
+
+RateLimiter::Attempt RateLimiter::take(Set& set, const Sighting& bucket, std::uint64_t now) const {
+  const bool is_settled = (bucket.word & kSettled) != 0;
+  const std::uint64_t missing = (is_settled ? units_missing(bucket.word, now) : 0) + units_per_token_;
+  if (missing > units_per_second_) return Attempt::refused;
+  Word expected = bucket.word;
+  const Word taken = (bucket.word & kTagMask) | kSettled | ((now + missing) & kTimeMask);
+  return set.words[bucket.way].compare_exchange_strong(expected, taken) ? Attempt::allowed : Attempt::disturbed;
+}
+
+std::uint64_t RateLimiter::units_at(Ticks now) const {
+  const auto us = static_cast<std::uint64_t>(std::max<std::int64_t>(now.us, 0));
+  const std::uint64_t part = (us % kUsPerSecond) * units_per_second_ / kUsPerSecond;
+  return (us / kUsPerSecond * units_per_second_ + part) & kTimeMask;
+}
+
+std::uint64_t RateLimiter::units_missing(Word word, std::uint64_t now) const {
+  const std::uint64_t ahead = ((word & kTimeMask) - now) & kTimeMask;
+  // At most a second can be missing, and one more if another thread's clock runs ahead. Everything else is the past.
+  return ahead <= 2 * units_per_second_ ? ahead : 0;
 }
 
 }  // namespace weir

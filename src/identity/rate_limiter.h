@@ -2,38 +2,66 @@
 
 #include "base/siphash.h"
 #include "base/time.h"
+#include "config/limits.h"
 
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <vector>
 
 namespace weir {
 
-/// Token buckets for everybody in fixed memory. A bucket holds one second's worth; each request takes one.
+/// Token buckets for very many keys in a table of fixed size: a key may do so many things a second, and as many at once
+/// after a second of rest.
 ///
-/// A bucket is one 64-bit word: a tag of the key, and the moment at which the bucket will be full again (the generic
-/// cell rate algorithm). Words sit in sets of four; when a set is full, the fullest bucket makes room, which forgets the
-/// least. Sets and tags come from a keyed hash, so that a stranger cannot aim at a neighbour's bucket.
-/// Threads: any; compare-and-swap makes each key exact. Blocking: never.
+/// A bucket is one 64-bit word: a tag of its key and the moment at which it will be full again (the "theoretical
+/// arrival time" of the cell-rate algorithm), so taking from it is one compare-and-swap, exact for every key under any
+/// concurrency, and a refusal writes nothing. Time counts in fractions of which a token takes a whole number, so no
+/// rate drifts. When all four places for a key are taken, the fullest bucket makes way: that one forgets least. Two
+/// keys of the same places share a bucket if their 23-bit tags are equal; which ones do, only who knows the hash key
+/// can tell.
+///
+/// Threads: any. Blocking: never; no locks. Allocates only when made.
 class RateLimiter {
  public:
-  /// `per_second` 0: off. At most kRatePerSecondMax.
-  RateLimiter(std::int64_t per_second, const SipKey& key);
+  /// `per_second` 0 switches it off; at most kRatePerSecondMax. `hash_key` must be random and secret. `buckets` is
+  /// rounded down to a power of two, at least one set of four.
+  RateLimiter(std::uint32_t per_second, SipKey hash_key, std::size_t buckets = kRateBucketsMax);
 
-  [[nodiscard]] bool is_off() const { return cost_ == 0; }
-  /// Takes one from the key's bucket; false when it is empty.
-  [[nodiscard]] bool allow(std::uint64_t key_hash, Ticks now);
+  /// Takes one token of `key`'s bucket; false if there is none. Any number that names the key will do: it is hashed
+  /// here. Threads may be a second apart in their `now`.
+  [[nodiscard]] bool allow(std::uint64_t key, Ticks now);
+
+  /// How long a refused key waits, in whole seconds: at every rate the next token comes within one.
+  [[nodiscard]] static constexpr int retry_after_s() { return 1; }
+  [[nodiscard]] bool is_off() const { return units_per_second_ == 0; }
 
  private:
   static constexpr std::size_t kWays = 4;
-  static constexpr int kTagBits = 20;
-  static constexpr std::uint64_t kTimeMask = (1ULL << (64 - kTagBits)) - 1;  // Units of 10 µs: five years.
+  using Word = std::uint64_t;
+  struct alignas(kWays * sizeof(Word)) Set {
+    std::array<std::atomic<Word>, kWays> words{};
+  };
+  /// A bucket as it was seen; `word` 0 means there is none.
+  struct Sighting {
+    std::size_t way = 0;
+    Word word = 0;
+    bool operator==(const Sighting&) const = default;
+  };
+  enum class Attempt : std::uint8_t { allowed, refused, disturbed };
 
-  [[nodiscard]] static std::uint64_t time_of(std::uint64_t word) { return word & kTimeMask; }
+  [[nodiscard]] std::uint64_t units_at(Ticks now) const;
+  /// Time until the bucket is full again, 0 if it is.
+  [[nodiscard]] std::uint64_t units_missing(Word word, std::uint64_t now) const;
+  [[nodiscard]] static bool find(Set& set, Word tag, Sighting& found);
+  [[nodiscard]] Sighting insert(Set& set, Word tag, std::uint64_t now) const;
+  [[nodiscard]] Attempt take(Set& set, const Sighting& bucket, std::uint64_t now) const;
 
-  const std::uint64_t cost_;  // 10-µs units that one request takes.
-  const SipKey key_;
-  const std::unique_ptr<std::atomic<std::uint64_t>[]> words_;
+  SipKey hash_key_;
+  std::uint64_t units_per_token_ = 0;
+  std::uint64_t units_per_second_ = 0;
+  std::vector<Set> sets_;
 };
 
 }  // namespace weir

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace weir {
@@ -55,6 +56,12 @@ class TenantText {
   std::array<char, kIdBytesMax> bytes_{};
 };
 static_assert(kIdBytesMax <= 255);
+
+/// What a token must say besides who it is for: `iss` and `aud` as they are written and, unless empty, required.
+struct VerifierOptions {
+  std::string issuer;
+  std::string audience;
+};
 
 /// A buyer's name as tokens may carry it: 1 to kBuyerBytesMax bytes of well-formed UTF-8 without control characters,
 /// so that it can be logged, shown and stored as it is.
