@@ -102,6 +102,17 @@ inline constexpr std::size_t kCrowdSamplesMax = 30'000;              // Glances 
 inline constexpr std::size_t kCrowdTimelineBinsMax = 12'000;
 inline constexpr std::size_t kCrowdHistoryMax = 40'000'000;          // Records of one history file.
 
+// The sandbox's pretend card network.
+inline constexpr std::size_t kSandboxWaitingMax = 10'000;    // Webhooks on their way, each repeat counted.
+inline constexpr std::size_t kSandboxBatchMax = 256;         // Webhooks handed out at once.
+inline constexpr int kSandboxTimesMax = 20;                  // Repeats of one event.
+inline constexpr std::int64_t kSandboxDelayMaxUs = 15 * 60 * 1'000'000LL;
+inline constexpr int kSandboxTriesMax = 100;                 // Of one webhook; the next start begins again.
+inline constexpr std::int64_t kSandboxBackOffUs = 500'000;   // After the first failure; doubles up to the next line.
+inline constexpr std::int64_t kSandboxBackOffMaxUs = 30'000'000;
+inline constexpr std::int64_t kWebhookToleranceUs = 300'000'000;  // Age of a signature, both ways.
+inline constexpr int kWebhookPostsMax = 32;                  // Posts under way at once.
+
 static_assert(kCrowdBuyersMax < 1 << 24, "every buyer has an address of his own in 10.0.0.0/8");
 static_assert(kCrowdSpanUsMax + kCrowdGraceUsMax < 4'294'967'295, "moments of a run fit 32 bits");
 
@@ -132,5 +143,6 @@ static_assert(kRecordPatienceUs + kLedgerWaitUs < kClaimDeadlineUs, "a refusal b
 static_assert(kUnitsPerItemMax < 2'147'483'648, "counts stay exact in every store's numbers");
 static_assert(kItemsPerSaleMax <= 65'535, "an item's place in its sale fits sixteen bits");
 static_assert(kBuyerLimitMax <= 32'767 && kUnitsPerClaimMax <= 32'767, "a hold's units fit fifteen bits");
+static_assert(kSandboxTimesMax <= static_cast<int>(kSandboxBatchMax), "every event fits a batch of webhooks");
 
 }  // namespace weir

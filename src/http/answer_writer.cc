@@ -2,8 +2,8 @@
 
 #include "base/check.h"
 
-#include <chrono>
 #include <charconv>
+#include <chrono>
 #include <cstring>
 
 namespace weir::http {
@@ -113,8 +113,8 @@ DateText date_text(Instant at) {
 }
 
 AnswerLayout answer_layout(int status) {
-  const std::size_t date_at = std::string_view("HTTP/1.1 200 ").size() + reason(status).size() + kLineEnd.size() +
-                              kDateName.size();
+  const std::size_t date_at =
+      std::string_view("HTTP/1.1 200 ").size() + reason(status).size() + kLineEnd.size() + kDateName.size();
   return {date_at, date_at + kBlankDate.size() + kLineEnd.size() + kRequestIdName.size()};
 }
 

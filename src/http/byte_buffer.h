@@ -28,6 +28,8 @@ class ByteBuffer {
     if (capacity_ - end_ < count) grow(count);
     return bytes_.get() + end_;
   }
+  /// How many bytes fit behind the last one without growth.
+  [[nodiscard]] std::size_t room_left() const { return capacity_ - end_; }
   void added(std::size_t count) { end_ += count; }
 
   void append(std::string_view text) {

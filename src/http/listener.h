@@ -4,7 +4,7 @@
 #include "http/exchange.h"
 
 #include <cstdint>
-#include <optional>
+#include <expected>
 #include <string>
 
 namespace weir::http {
@@ -44,8 +44,8 @@ class Listener {
   };
   enum class Trouble : std::uint8_t {
     nothing_there,
-    try_again,        // That one is gone; there may be more.
-    out_of_files,     // The process has no descriptor left.
+    try_again,     // That one is gone; there may be more.
+    out_of_files,  // The process has no descriptor left.
     out_of_resources,
   };
   [[nodiscard]] std::expected<Accepted, Trouble> accept();

@@ -232,7 +232,8 @@ bool RequestParser::take_header_line(std::string_view bytes) {
   if (++header_count_ > kHeaderCountMax) return refuse(Refusal::headers_too_large);
   const Field field = field_of(line.substr(0, size));
   if (field != Field::other) {
-    const Piece piece{static_cast<std::uint16_t>(value.data() - bytes.data()), static_cast<std::uint16_t>(value.size())};
+    const Piece piece{static_cast<std::uint16_t>(value.data() - bytes.data()),
+                      static_cast<std::uint16_t>(value.size())};
     if (!take_field(bytes, field, piece)) return false;
   }
   return next_line(Phase::header_line);
@@ -310,7 +311,8 @@ bool RequestParser::finish_head(std::string_view bytes) {
   const bool has_host = is_seen(Field::host);
   if (!has_host && !is_http10_) return refuse(Refusal::bad_host);
   if (authority_.size > 0) {
-    if (!has_host || !equals_any_case(authority_.in(bytes), kept(Field::host, bytes))) return refuse(Refusal::bad_target);
+    if (!has_host || !equals_any_case(authority_.in(bytes), kept(Field::host, bytes)))
+      return refuse(Refusal::bad_target);
   }
   if (is_chunked_ && (is_http10_ || is_seen(Field::content_length))) return refuse(Refusal::bad_encoding);
   if (body_size_ > kBodyBytesMax) return refuse(Refusal::body_too_large);

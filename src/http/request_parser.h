@@ -50,11 +50,32 @@ class RequestParser {
 
  private:
   enum class Phase : std::uint8_t {
-    request_line, header_line, sized_body, chunk_line, chunk_data, chunk_end, trailer_line, done, failed,
+    request_line,
+    header_line,
+    sized_body,
+    chunk_line,
+    chunk_data,
+    chunk_end,
+    trailer_line,
+    done,
+    failed,
   };
   enum class Field : std::uint8_t {
-    host, accept, authorization, content_type, idempotency_key, if_none_match, x_forwarded_for, x_sale_pass,
-    x_request_id, signature, content_length, transfer_encoding, expect, connection, other,
+    host,
+    accept,
+    authorization,
+    content_type,
+    idempotency_key,
+    if_none_match,
+    x_forwarded_for,
+    x_sale_pass,
+    x_request_id,
+    signature,
+    content_length,
+    transfer_encoding,
+    expect,
+    connection,
+    other,
   };
   static constexpr std::size_t kFieldsKept = static_cast<std::size_t>(Field::content_length);
 
@@ -118,7 +139,7 @@ class RequestParser {
   std::uint32_t scan_ = 0;      // Everything before it has been searched for the line's end.
   std::uint32_t body_ = 0;      // Where the body begins.
   std::uint32_t trailers_ = 0;
-  std::uint32_t body_size_ = 0;   // Declared, or joined so far.
+  std::uint32_t body_size_ = 0;  // Declared, or joined so far.
   std::uint32_t chunk_left_ = 0;
 };
 

@@ -9,6 +9,7 @@
 #include <functional>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 
 namespace weir::http {
 
@@ -22,6 +23,7 @@ class Room {
     std::size_t connections_max;
     std::size_t per_address_max;  // 0: no cap.
   };
+  /// `is_exempt` must always give the same answer for an address.
   Room(const Caps& caps, const SipKey& key, std::function<bool(const Address&)> is_exempt)
       : caps_(caps), is_exempt_(std::move(is_exempt)), by_address_(0, Hash{key}) {}
 
