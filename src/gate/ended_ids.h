@@ -1,5 +1,6 @@
 #pragma once
 
+#include "config/limits.h"
 #include "domain/ids.h"
 #include "gate/zeroed_array.h"
 
@@ -14,13 +15,15 @@ namespace weir {
 /// Remembers which orders have ended, as 64-bit fingerprints of their ids.
 ///
 /// Nothing is ever forgotten, and nothing moves: a full level is followed by one twice as large, so growing costs one
-/// allocation and no copying. Past kEndedIdsMax ids, or without memory, new ones are not remembered; the ledger, which
+/// allocation and no copying. Past `ids_max`, or without memory, new ones are not remembered; the ledger, which
 /// has the row, then gives the answer one step later.
 ///
 /// Threads: `expect` and `remember` from the desk only; `contains` and `size` from any, without a lock.
 /// Blocking: never.
 class EndedIds {
  public:
+  explicit EndedIds(std::size_t ids_max = kEndedIdsMax) : ids_max_(ids_max) {}
+
   /// The first level is made for this many more.
   void expect(std::size_t more);
   void remember(const OrderId& order);
@@ -42,6 +45,7 @@ class EndedIds {
   /// The level that takes the next id; null when there is none.
   [[nodiscard]] Level* open_level();
 
+  const std::size_t ids_max_;
   std::size_t expected_ = 0;
   std::size_t levels_ = 0;
   std::atomic<std::size_t> size_{0};

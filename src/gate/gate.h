@@ -6,6 +6,7 @@
 #include "domain/sale.h"
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string_view>
 
@@ -97,6 +98,9 @@ class Gate {
   /// Gives back exactly the units of the orders that the gate holds; returns how many units.
   /// Repeatable: an order that is unknown, or was given back before, counts as zero.
   [[nodiscard]] virtual Result<std::int64_t> release(std::span<const Hold> holds, Deadline deadline) = 0;
+
+  /// Calls `each` for every hold. For the reconciler.
+  [[nodiscard]] virtual Result<void> each_hold(const std::function<void(const Hold&)>& each, Deadline deadline) = 0;
 
   /// The counts of one item, all from the same moment. `unavailable` for an item that was never opened.
   [[nodiscard]] virtual Result<Shelf> shelf(ItemNo item, Deadline deadline) = 0;

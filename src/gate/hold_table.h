@@ -64,6 +64,16 @@ class HoldTable {
   /// Other holds may move: slots known from before are void.
   void remove(std::size_t slot);
 
+  /// Calls `each(buyer, order, units)` for every hold, in no order.
+  template <typename Each>
+  void each(const Each& call) const {
+    if (slots_ == nullptr) return;
+    for (std::size_t slot = 0; slot < slots_->capacity; ++slot) {
+      const std::uint64_t key = slots_->key(slot, std::memory_order_relaxed);
+      if (key != 0) call(BuyerKey{key}, slots_->orders[slot], at(slot));
+    }
+  }
+
   /// False: at some moment during the call the buyer held nothing here. True: he holds something, or the table was
   /// changing too fast to tell.
   [[nodiscard]] bool may_hold(BuyerKey buyer) const;

@@ -294,6 +294,22 @@ Result<std::int64_t> MemoryGate::release(std::span<const Hold> holds, Deadline /
   return units;
 }
 
+Result<void> MemoryGate::each_hold(const std::function<void(const Hold&)>& each, Deadline /*deadline*/) {
+  for (const auto& sale : sales_) {
+    if (!sale) continue;
+    sale->holds.each([&](BuyerKey buyer, const OrderId& order, HoldTable::Units units) {
+      each({.order = order,
+            .sale = sale->terms.no,
+            .item = sale->items[units.item],
+            .units = units.units,
+            .buyer_key = buyer,
+            .sold = units.sold,
+            .recorded = true});
+    });
+  }
+  return {};
+}
+
 Result<Shelf> MemoryGate::shelf(ItemNo no, Deadline /*deadline*/) {
   const ItemState* const item = find_item(no);
   if (item == nullptr) return fail(Failure::unavailable, fmt::format("item {} was never opened", no.value));

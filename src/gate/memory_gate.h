@@ -43,6 +43,7 @@ class MemoryGate final : public Gate {
   [[nodiscard]] Result<void> confirm(std::span<const Hold> holds, Deadline deadline) override;
   [[nodiscard]] Result<void> sell(std::span<const Hold> holds, Deadline deadline) override;
   [[nodiscard]] Result<std::int64_t> release(std::span<const Hold> holds, Deadline deadline) override;
+  [[nodiscard]] Result<void> each_hold(const std::function<void(const Hold&)>& each, Deadline deadline) override;
   [[nodiscard]] Result<Shelf> shelf(ItemNo item, Deadline deadline) override;
 
   /// Orders that ended before this process began; at most kEndedIdsMax are kept.

@@ -28,12 +28,12 @@ void ShelfBoard::publish(ItemNo item, const Shelf& shelf) {
   glances_.make(item.value).word.store(packed(shelf), std::memory_order_release);
 }
 
-std::optional<Shelf> ShelfBoard::read(ItemNo item) const {
+Shelf ShelfBoard::read(ItemNo item) const {
   const Cell* const cell = cells_.find(item.value);
-  if (cell == nullptr) return std::nullopt;
+  if (cell == nullptr) return {};
   for (int tries = 0; tries < kShelfReadTriesMax; ++tries) {
     const std::uint64_t published = cell->sequence.load(std::memory_order_acquire) / 2;
-    if (published == 0) return std::nullopt;
+    if (published == 0) return {};
     const Cell::Place& place = cell->places[published % 2];
     const std::uint64_t free_and_held = place.free_and_held.load(std::memory_order_acquire);
     const std::uint64_t sold = place.sold.load(std::memory_order_acquire);
@@ -48,7 +48,7 @@ std::optional<Shelf> ShelfBoard::read(ItemNo item) const {
     shelf.version = version;
     return shelf;
   }
-  return std::nullopt;
+  return {};
 }
 
 }  // namespace weir

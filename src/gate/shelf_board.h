@@ -7,7 +7,6 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <optional>
 
 namespace weir {
 
@@ -21,8 +20,9 @@ class ShelfBoard {
   /// Requires: 1 <= item <= kItemsMax, and the shelf adds up. The first call takes the item's memory.
   void publish(ItemNo item, const Shelf& shelf);
 
-  /// Null for an item that was never published, or (it takes thousands of changes at the wrong moments) unreadable now.
-  [[nodiscard]] std::optional<Shelf> read(ItemNo item) const;
+  /// Version 0, and nothing on it, for an item that was never published. (The same if thousands of changes came at the
+  /// wrong moments of one read; then it is readable the next time.)
+  [[nodiscard]] Shelf read(ItemNo item) const;
 
   /// One load. True also for an item that was never published: only the desk can say what that one is.
   [[nodiscard]] bool has_free(ItemNo item, std::int32_t units) const {

@@ -1,0 +1,119 @@
+#include "gate/known_buyers.h"
+
+#include "base/random.h"
+#include "gate/ended_ids.h"
+#include "gate/hold_table.h"
+#include "gate/slot_order.h"
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace weir {
+namespace {
+
+void put(HoldTable& table, std::uint64_t buyer, std::uint64_t order) {
+  table.insert(table.walk({buyer}, {0, order}), {buyer}, {0, order}, {0, 1, false});
+}
+
+TEST(KnownBuyers, ASaleThatWasNeverOpenedKnowsNobody) {
+  EndedIds ended;
+  KnownBuyers known(ended);
+  for (const std::uint32_t sale : {0U, 1U, 2U, 1024U, 65'537U, UINT32_MAX}) EXPECT_FALSE(known.may_hold({sale}, {1}));
+  HoldTable holds;
+  ASSERT_TRUE(holds.make_room(4));
+  put(holds, 1, 1);
+  known.add({2}, holds);
+  known.add({2}, holds);
+  EXPECT_TRUE(known.may_hold({2}, {1}));
+  EXPECT_FALSE(known.may_hold({1}, {1})) << "a neighbour that shares its chunk";
+}
+
+TEST(KnownBuyers, AHoldIsNeverDeniedWhileOthersMoveRoundIt) {
+  // A table so small and full that nearly every removal shifts somebody, read all the time.
+  constexpr std::uint64_t kSteady = 24;
+  constexpr std::uint64_t kRounds = 60'000;
+  EndedIds ended;
+  KnownBuyers known(ended);
+  HoldTable holds;
+  ASSERT_TRUE(holds.make_room(32));
+  known.add({1}, holds);
+  for (std::uint64_t buyer = 1; buyer <= kSteady; ++buyer) put(holds, buyer, buyer);
+  std::atomic<bool> is_done{false};
+  std::atomic<std::uint64_t> denied{0};
+  const auto watch = [&] {
+    while (!is_done.load(std::memory_order_relaxed)) {
+      for (std::uint64_t buyer = 1; buyer <= kSteady; ++buyer) denied += !known.may_hold({1}, {buyer});
+    }
+  };
+  std::thread reader(watch);
+  SeededRandom random(1);
+  for (std::uint64_t round = 1; round <= kRounds; ++round) {
+    const std::uint64_t buyer = kSteady + 1 + random.below(500);
+    put(holds, buyer, 1000 + round);
+    ASSERT_TRUE(holds.make_room(holds.bound() + (round % 20'000 == 0 ? 1 : 0)));
+    holds.remove(holds.walk({buyer}, {0, 1000 + round}).slot);
+    if (round % 64 == 0) std::this_thread::yield();
+  }
+  is_done.store(true);
+  reader.join();
+  EXPECT_EQ(denied.load(), 0U);
+  EXPECT_FALSE(known.may_hold({1}, {kSteady + 1})) << "at rest, no means no";
+}
+
+TEST(EndedIds, RemembersAcrossItsLevels) {
+  EndedIds ended;
+  SeededRandom random(1);
+  std::vector<OrderId> ids;
+  for (int i = 0; i < 20'000; ++i) {
+    ids.push_back(OrderId::random(random));
+    ended.remember(ids.back());
+    ended.remember(ids.back());
+  }
+  EXPECT_EQ(ended.size(), ids.size()) << "once each";
+  for (const OrderId& id : ids) ASSERT_TRUE(ended.contains(id));
+  for (int i = 0; i < 20'000; ++i) ASSERT_FALSE(ended.contains(OrderId::random(random)));
+}
+
+TEST(EndedIds, BothHalvesOfAnIdCount) {
+  EndedIds ended;
+  ended.remember({1, 2});
+  for (const OrderId& other : {OrderId{1, 3}, OrderId{2, 2}, OrderId{2, 1}, OrderId{0, 2}, OrderId{1, 0}}) {
+    EXPECT_FALSE(ended.contains(other)) << other.text();
+  }
+  ended.remember({});
+  EXPECT_TRUE(ended.contains({})) << "also an id whose fingerprint would mean vacant";
+}
+
+TEST(EndedIds, PastItsBoundNewOnesAreLeftToTheLedger) {
+  EndedIds ended(5000);
+  ended.expect(1'000'000'000);
+  for (std::uint64_t i = 1; i <= 6000; ++i) ended.remember({i, 0});
+  EXPECT_EQ(ended.size(), 5000U);
+  EXPECT_TRUE(ended.contains({5000, 0}));
+  EXPECT_FALSE(ended.contains({5001, 0}));
+}
+
+TEST(EndedIds, AReaderNeverMissesWhatWasRememberedBefore) {
+  constexpr std::uint64_t kIds = 50'000;
+  EndedIds ended;
+  std::atomic<std::uint64_t> remembered{0};
+  std::atomic<std::uint64_t> missed{0};
+  std::thread reader([&] {
+    SeededRandom random(2);
+    for (std::uint64_t known = 0; known < kIds; known = remembered.load(std::memory_order_acquire)) {
+      if (known > 0) missed += !ended.contains({1 + random.below(known), 9});
+    }
+  });
+  for (std::uint64_t i = 1; i <= kIds; ++i) {
+    ended.remember({i, 9});
+    remembered.store(i, std::memory_order_release);
+  }
+  reader.join();
+  EXPECT_EQ(missed.load(), 0U);
+}
+
+}  // namespace
+}  // namespace weir
