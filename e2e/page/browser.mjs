@@ -7,7 +7,8 @@ import AxeBuilder from '@axe-core/playwright';
 import { chromium } from 'playwright-core';
 
 const kTags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
-export const screenshots = process.env.WEIR_SCREENSHOTS ?? new URL('../../build/page/screenshots', import.meta.url).pathname;
+export const screenshots =
+  process.env.WEIR_SCREENSHOTS ?? new URL('../../build/page/screenshots', import.meta.url).pathname;
 
 let browser = null;
 const open = new Set();
@@ -16,23 +17,43 @@ export async function launch() {
   mkdirSync(screenshots, { recursive: true });
   browser = await chromium.launch({
     executablePath: process.env.WEIR_CHROMIUM ?? '/usr/bin/chromium',
-    args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
-      '--disable-component-update', '--disable-sync'],
+    args: [
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-quic',
+      '--no-first-run',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+    ],
   });
 }
 export const quit = () => browser?.close();
 
 /// A device: its own storage. `chance` is what Math.random gives, so that waits spread by chance are known.
-export async function device({ width = 360, dark = false, zone = 'Europe/Madrid', chance = 0, clockOff = 0, still = false } = {}) {
+export async function device({
+  width = 360,
+  dark = false,
+  zone = 'Europe/Madrid',
+  chance = 0,
+  clockOff = 0,
+  still = false,
+} = {}) {
   const context = await browser.newContext({
-    viewport: { width, height: width < 600 ? 740 : 800 }, colorScheme: dark ? 'dark' : 'light', timezoneId: zone, locale: 'en-GB',
+    viewport: { width, height: width < 600 ? 740 : 800 },
+    colorScheme: dark ? 'dark' : 'light',
+    timezoneId: zone,
+    locale: 'en-GB',
     reducedMotion: still ? 'reduce' : 'no-preference',
   });
-  await context.addInitScript(([random, off]) => {
-    Math.random = () => random;
-    const now = Date.now.bind(Date);
-    Date.now = () => now() + off;
-  }, [chance, clockOff]);
+  await context.addInitScript(
+    ([random, off]) => {
+      Math.random = () => random;
+      const now = Date.now.bind(Date);
+      Date.now = () => now() + off;
+    },
+    [chance, clockOff],
+  );
   context.faults = [];
   open.add(context);
   return context;
@@ -88,20 +109,26 @@ export async function listen(page) {
 export const heard = (page) => page.evaluate(() => window.heard);
 
 /// The tab goes to the background or comes back, as far as a page can tell.
-export const hide = (page, hidden) => page.evaluate((yes) => {
-  Object.defineProperty(document, 'hidden', { configurable: true, get: () => yes });
-  Object.defineProperty(document, 'visibilityState', { configurable: true, get: () => (yes ? 'hidden' : 'visible') });
-  document.dispatchEvent(new Event('visibilitychange'));
-}, hidden);
+export const hide = (page, hidden) =>
+  page.evaluate((yes) => {
+    Object.defineProperty(document, 'hidden', { configurable: true, get: () => yes });
+    Object.defineProperty(document, 'visibilityState', { configurable: true, get: () => (yes ? 'hidden' : 'visible') });
+    document.dispatchEvent(new Event('visibilitychange'));
+  }, hidden);
 
 /// No accessibility findings, nothing wider than the window, targets of 44 px.
 export async function inspect(page, name) {
   const { violations } = await new AxeBuilder({ page }).withTags(kTags).analyze();
-  assert.deepEqual(violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.target).join(' ')}`), [], `${name}: axe`);
+  assert.deepEqual(
+    violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.target).join(' ')}`),
+    [],
+    `${name}: axe`,
+  );
   const found = await page.evaluate(() => {
     const small = [...document.querySelectorAll('button, a[href]:not(.skip), label.choice')]
       .map((node) => [node, node.getBoundingClientRect()])
-      .filter(([node, box]) => box.width > 0 && (box.height < 44 || box.width < 44)).map(([node]) => node.outerHTML.slice(0, 80));
+      .filter(([node, box]) => box.width > 0 && (box.height < 44 || box.width < 44))
+      .map(([node]) => node.outerHTML.slice(0, 80));
     return { wide: document.documentElement.scrollWidth - document.documentElement.clientWidth, small };
   });
   assert.deepEqual(found, { wide: 0, small: [] }, `${name}: sizes`);

@@ -3,7 +3,20 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
 import {
-  at, device, endDevices, eventually, heard, hide, launch, listen, pause, press, quit, screenOf, text, visit,
+  at,
+  device,
+  endDevices,
+  eventually,
+  heard,
+  hide,
+  launch,
+  listen,
+  pause,
+  press,
+  quit,
+  screenOf,
+  text,
+  visit,
 } from './browser.mjs';
 import { Stub, tokenOf, trouble } from './stub.mjs';
 
@@ -75,9 +88,13 @@ describe('finding and waiting', () => {
     assert.equal(await button.getAttribute('disabled'), null);
     await listen(page);
     await button.click({ force: true });
-    await eventually('the time left is spoken', async () => (await heard(page)).some((s) => /Not open yet. Opens in/.test(s)));
+    await eventually('the time left is spoken', async () =>
+      (await heard(page)).some((s) => /Not open yet. Opens in/.test(s)),
+    );
     assert.equal(purchases().length, 0);
-    const all = await page.evaluate(() => document.documentElement.outerHTML + JSON.stringify({ ...localStorage, ...sessionStorage }));
+    const all = await page.evaluate(
+      () => document.documentElement.outerHTML + JSON.stringify({ ...localStorage, ...sessionStorage }),
+    );
     assert.ok(!all.includes('/purchase'));
   });
 
@@ -162,11 +179,14 @@ describe('finding and waiting', () => {
     const page = await visit(await device(), signedIn('ana'));
     await at(page, 'O1');
     assert.equal(page.url(), `${stub.url}/`);
-    assert.match(await text(page, '#account'), /Signed in as ana/);
+    assert.match(await text(page, '#account'), /Signed in as\s+ana/);
     await page.reload();
     await at(page, 'O1');
-    assert.match(await text(page, '#account'), /Signed in as ana/);
-    assert.ok(states().every((r) => r.token === undefined), 'the crowd-wide answer is asked for without a token');
+    assert.match(await text(page, '#account'), /Signed in as\s+ana/);
+    assert.ok(
+      states().every((r) => r.token === undefined),
+      'the crowd-wide answer is asked for without a token',
+    );
   });
 });
 
@@ -177,11 +197,14 @@ describe('from press to receipt', () => {
     const page = await visit(phone, stub.url);
     await at(page, 'O1');
     await press(page, 'Sign in as a guest');
-    await page.getByText('Signed in as guest-').waitFor();
+    await page.locator('#account', { hasText: /guest-/ }).waitFor();
     await press(page, 'Buy now');
     await at(page, 'R1');
     assert.equal(await page.evaluate(() => document.activeElement.tagName), 'H1');
-    assert.match(await text(page), /Reserved for you[\s\S]*Start place[\s\S]*€25\.00[\s\S]*Pay by \d\d:\d\d:\d\d \(Madrid\)/);
+    assert.match(
+      await text(page),
+      /Reserved for you[\s\S]*Start place[\s\S]*€25\.00[\s\S]*Pay by \d\d:\d\d:\d\d \(Madrid\)/,
+    );
     assert.match(purchases()[0].key, /^attempt-guest-/);
     assert.deepEqual(purchases()[0].body, {});
 
@@ -193,7 +216,10 @@ describe('from press to receipt', () => {
     await press(page, 'Pay €25.00');
     await at(page, 'D1');
     await at(second, 'D1');
-    assert.match(await text(page), /Paid\. It is yours\.[\s\S]*Night Run 2026[\s\S]*Order number[\s\S]*9f3a77c1[\s\S]*ORDER 9F3A-77C1/i);
+    assert.match(
+      await text(page),
+      /Paid\. It is yours\.[\s\S]*Night Run 2026[\s\S]*Order number[\s\S]*9f3a77c1[\s\S]*ORDER 9F3A-77C1/i,
+    );
     await page.reload();
     await at(page, 'D1');
     assert.equal(purchases().length, 1);
@@ -213,7 +239,7 @@ describe('from press to receipt', () => {
       return assert.fail(`no way to ${name} by Tab`);
     };
     await tabTo('Sign in as a guest');
-    await page.getByText('Signed in as').waitFor();
+    await page.locator('#account', { hasText: /guest-/ }).waitFor();
     await tabTo('Buy now');
     await at(page, 'R1');
     await tabTo('Choose how to pay');
@@ -275,8 +301,14 @@ describe('from press to receipt', () => {
     await at(page, 'R1');
     assert.equal(purchases().length, 3);
     assert.equal(new Set(purchases().map((r) => r.key)).size, 1);
-    const gaps = purchases().map((r) => r.at).map((ms, i, all) => ms - (all[i - 1] ?? ms)).slice(1);
-    assert.ok(gaps.every((ms) => ms >= 990), `Retry-After is 1 s, the gaps were ${gaps}`);
+    const gaps = purchases()
+      .map((r) => r.at)
+      .map((ms, i, all) => ms - (all[i - 1] ?? ms))
+      .slice(1);
+    assert.ok(
+      gaps.every((ms) => ms >= 990),
+      `Retry-After is 1 s, the gaps were ${gaps}`,
+    );
   });
 
   test('ALostAnswerIsAskedForBeforeAnythingIsSentAgain', async () => {
@@ -322,7 +354,12 @@ describe('from press to receipt', () => {
 
   test('AllReservedIsNotSoldOutAndTheButtonTurnsOnByItself', async () => {
     await shop({ units: 1 });
-    stub.purchases = [(x) => { stub.addOrder('bob'); trouble.allHeld(x); }];
+    stub.purchases = [
+      (x) => {
+        stub.addOrder('bob');
+        trouble.allHeld(x);
+      },
+    ];
     stub.pollAfterMs = 0;
     const page = await visit(await device(), signedIn(), { frozen: true });
     await at(page, 'O1');
@@ -340,7 +377,12 @@ describe('from press to receipt', () => {
 
   test('SoldOutIsFinalAndEndsThePolling', async () => {
     await shop({ units: 1 });
-    stub.purchases = [(x) => { stub.addOrder('bob', undefined, { status: 'PAID' }); trouble.soldOut(x); }];
+    stub.purchases = [
+      (x) => {
+        stub.addOrder('bob', undefined, { status: 'PAID' });
+        trouble.soldOut(x);
+      },
+    ];
     const page = await visit(await device(), signedIn(), { frozen: true });
     await at(page, 'O1');
     await page.clock.runFor(1000);
@@ -409,8 +451,15 @@ describe('from press to receipt', () => {
     await at(page, 'X1');
     assert.match(await text(page), /No payment has reached us/);
     const said = (await heard(page)).map((s) => s.replace(/ \d+ seconds?$/, ''));
-    assert.deepEqual(said.filter((s) => /left to pay/.test(s)), ['status: 5 minutes left to pay', 'alert: 2 minutes left to pay',
-      'status: 1 minute left to pay', 'status: 30 seconds left to pay']);
+    assert.deepEqual(
+      said.filter((s) => /left to pay/.test(s)),
+      [
+        'status: 5 minutes left to pay',
+        'alert: 2 minutes left to pay',
+        'status: 1 minute left to pay',
+        'status: 30 seconds left to pay',
+      ],
+    );
     assert.ok(said.length <= 7, said.join('\n'));
   });
 
@@ -456,9 +505,9 @@ describe('account and network', () => {
     const page = await visit(await device(), signedIn());
     await at(page, 'O1');
     await page.locator('#buy').click();
-    await page.getByText('You were signed out. Sign in again; your choice is kept.').waitFor();
+    await page.locator('#notices', { hasText: 'You were signed out. Sign in again; your choice is kept.' }).waitFor();
     await press(page, 'Sign in as a guest');
-    await page.getByText('Signed in as guest-').waitFor();
+    await page.locator('#account', { hasText: /guest-/ }).waitFor();
     await page.locator('#buy').click();
     await at(page, 'R1');
   });
@@ -469,7 +518,7 @@ describe('account and network', () => {
     const page = await visit(await device(), stub.url);
     await at(page, 'O1');
     await page.locator('#buy').click();
-    await page.getByText('Please sign in on the page of the shop').waitFor();
+    await page.locator('#notices', { hasText: 'Please sign in on the page of the shop' }).waitFor();
     assert.equal(await screenOf(page), 'O1');
     assert.equal(purchases().length, 0);
   });
@@ -478,7 +527,7 @@ describe('account and network', () => {
     await shop();
     stub.down = true;
     const page = await visit(await device(), stub.url);
-    await page.getByText('We cannot reach the shop right now').waitFor();
+    await page.locator('#notices', { hasText: 'We cannot reach the shop right now' }).waitFor();
     assert.equal(await screenOf(page), 'loading');
     stub.down = false;
     await at(page, 'O1');

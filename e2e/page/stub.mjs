@@ -5,8 +5,9 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 
-const kPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-  + "frame-ancestors 'none'; base-uri 'none'; form-action 'self'";
+const kPolicy =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+  "frame-ancestors 'none'; base-uri 'none'; form-action 'self'";
 const kTypes = { html: 'text/html; charset=utf-8', css: 'text/css', js: 'text/javascript', svg: 'image/svg+xml' };
 const pageDir = process.env.WEIR_PAGE_DIR ?? new URL('../../web/page', import.meta.url).pathname;
 
@@ -17,9 +18,23 @@ const hex = (n) => `9f3a77c1${n.toString(16).padStart(24, '0')}`;
 
 export class Stub {
   /// `opensIn` and `closesIn` are milliseconds from now on the stub's clock, which runs `skew` beside the device's.
-  constructor({ opensIn = -1000, closesIn = 3_600_000, units = 5, limit = 1, skew = 0, payWithin = 600_000, items } = {}) {
+  constructor({
+    opensIn = -1000,
+    closesIn = 3_600_000,
+    units = 5,
+    limit = 1,
+    skew = 0,
+    payWithin = 600_000,
+    items,
+  } = {}) {
     this.skew = skew;
-    this.sale = { saleId: 'S1', title: 'Night Run 2026', opensAt: this.now() + opensIn, closesAt: this.now() + closesIn, limit };
+    this.sale = {
+      saleId: 'S1',
+      title: 'Night Run 2026',
+      opensAt: this.now() + opensIn,
+      closesAt: this.now() + closesIn,
+      limit,
+    };
     this.items = items ?? [{ itemId: 'I1', title: 'Start place', price: { value: 2500, currency: 'EUR' } }];
     for (const item of this.items) item.total ??= units;
     this.payWithin = payWithin;
@@ -27,9 +42,9 @@ export class Stub {
     this.paused = false;
     this.guests = true;
     this.down = false;
-    this.purchases = [];      // What the next purchases do: a function (exchange) or a word of `trouble`.
-    this.recordedAfter = 0;   // Milliseconds from a 202 until the order can be seen.
-    this.confirmAfter = 50;   // Milliseconds from a payment to PAID.
+    this.purchases = []; // What the next purchases do: a function (exchange) or a word of `trouble`.
+    this.recordedAfter = 0; // Milliseconds from a 202 until the order can be seen.
+    this.confirmAfter = 50; // Milliseconds from a payment to PAID.
     this.retryAfter = 0;
     this.pollAfterMs = 1000;
     this.orders = [];
@@ -37,7 +52,9 @@ export class Stub {
     this.log = [];
     this.version = 0;
   }
-  now() { return Date.now() + this.skew; }
+  now() {
+    return Date.now() + this.skew;
+  }
   async listen() {
     this.server = createServer((request, response) => this.#serve(request, response));
     await new Promise((done) => this.server.listen(0, '127.0.0.1', done));
@@ -48,7 +65,9 @@ export class Stub {
     this.server.closeAllConnections();
     return new Promise((done) => this.server.close(done));
   }
-  asked(method, pattern) { return this.log.filter((r) => r.method === method && pattern.test(r.path)); }
+  asked(method, pattern) {
+    return this.log.filter((r) => r.method === method && pattern.test(r.path));
+  }
   phase() {
     const now = this.now();
     if (now >= this.sale.closesAt) return 'CLOSED';
@@ -56,18 +75,38 @@ export class Stub {
     return this.paused ? 'PAUSED' : 'OPEN';
   }
   counts(item) {
-    const of = (status) => this.orders.filter((o) => o.itemId === item.itemId && o.status === status).reduce((n, o) => n + o.quantity, 0);
+    const of = (status) =>
+      this.orders.filter((o) => o.itemId === item.itemId && o.status === status).reduce((n, o) => n + o.quantity, 0);
     const held = of('PENDING') + (item.held ?? 0);
     const sold = of('PAID') + (item.sold ?? 0);
     const free = item.total - held - sold;
-    const returns = Math.max(...this.orders.filter((o) => o.status === 'PENDING').map((o) => o.payBy), this.now() + 600_000);
-    return { total: item.total, free, held, sold, state: free > 0 ? 'AVAILABLE' : held > 0 ? 'ALL_HELD' : 'SOLD_OUT', returnsUntil: iso(returns) };
+    const returns = Math.max(
+      ...this.orders.filter((o) => o.status === 'PENDING').map((o) => o.payBy),
+      this.now() + 600_000,
+    );
+    return {
+      total: item.total,
+      free,
+      held,
+      sold,
+      state: free > 0 ? 'AVAILABLE' : held > 0 ? 'ALL_HELD' : 'SOLD_OUT',
+      returnsUntil: iso(returns),
+    };
   }
   /// An order as if it was bought elsewhere.
   addOrder(buyer, item = this.items[0], change = {}) {
     const order = {
-      orderId: hex(this.orders.length + 1), saleId: this.sale.saleId, itemId: item.itemId, quantity: 1, buyer, status: 'PENDING',
-      amount: item.price, createdAt: this.now(), payBy: this.now() + this.payWithin, seenAt: this.now() + this.recordedAfter, ...change,
+      orderId: hex(this.orders.length + 1),
+      saleId: this.sale.saleId,
+      itemId: item.itemId,
+      quantity: 1,
+      buyer,
+      status: 'PENDING',
+      amount: item.price,
+      createdAt: this.now(),
+      payBy: this.now() + this.payWithin,
+      seenAt: this.now() + this.recordedAfter,
+      ...change,
     };
     order.amount = { ...item.price, value: item.price.value * order.quantity };
     this.orders.push(order);
@@ -82,26 +121,47 @@ export class Stub {
   #view(order) {
     const { orderId, saleId, itemId, quantity, status, amount, reason, refund } = order;
     return {
-      orderId, saleId, itemId, quantity, status, amount, reason, refund, createdAt: iso(order.createdAt), payBy: iso(order.payBy),
+      orderId,
+      saleId,
+      itemId,
+      quantity,
+      status,
+      amount,
+      reason,
+      refund,
+      createdAt: iso(order.createdAt),
+      payBy: iso(order.payBy),
       paidAt: order.paidAt && iso(order.paidAt),
     };
   }
   #serve(request, response) {
     let text = '';
-    request.on('data', (piece) => { text += piece; });
+    request.on('data', (piece) => {
+      text += piece;
+    });
     request.on('end', () => {
       const path = request.url.split('?')[0];
       const token = request.headers.authorization?.replace('Bearer ', '');
       const exchange = {
-        method: request.method, path, key: request.headers['idempotency-key'], token, buyer: token && subOf(token),
-        body: text ? JSON.parse(text) : {}, at: Date.now(),
+        method: request.method,
+        path,
+        key: request.headers['idempotency-key'],
+        token,
+        buyer: token && subOf(token),
+        body: text ? JSON.parse(text) : {},
+        at: Date.now(),
         // In the middle of the answer: a browser sends again by itself what got none at all on a used connection.
         drop: () => {
           response.writeHead(200, { 'Content-Length': '100' });
           response.write('{', () => request.socket.destroy());
         },
         send: (status, body, headers = {}) => {
-          response.writeHead(status, { 'Content-Type': 'application/json', 'Cache-Control': 'no-store', Date: new Date(this.now()).toUTCString(), ...headers });
+          response.writeHead(status, {
+            'Content-Type': 'application/json',
+            'Cache-Control': 'no-store',
+            Date: new Date(this.now()).toUTCString(),
+            ...headers,
+          });
           response.end(JSON.stringify(body));
         },
       };
@@ -115,7 +175,11 @@ export class Stub {
     const name = path === '/' ? 'index.html' : path.slice(1);
     try {
       const bytes = readFileSync(join(pageDir, name.replaceAll('/', '')));
-      response.writeHead(200, { 'Content-Type': kTypes[name.split('.').pop()], 'Content-Security-Policy': kPolicy, 'X-Content-Type-Options': 'nosniff' });
+      response.writeHead(200, {
+        'Content-Type': kTypes[name.split('.').pop()],
+        'Content-Security-Policy': kPolicy,
+        'X-Content-Type-Options': 'nosniff',
+      });
       response.end(bytes);
     } catch {
       response.writeHead(404).end();
@@ -130,7 +194,15 @@ export class Stub {
       return x.send(200, { token: tokenOf(`guest-${this.log.length}`), expiresAt: iso(this.now() + 3_600_000) });
     }
     if (x.path === '/api/flash-sales') {
-      return x.send(200, { sales: this.sales.map((s) => ({ saleId: s.saleId, title: s.title, state: s.state ?? this.phase(), opensAt: iso(s.opensAt), closesAt: iso(s.closesAt) })) });
+      return x.send(200, {
+        sales: this.sales.map((s) => ({
+          saleId: s.saleId,
+          title: s.title,
+          state: s.state ?? this.phase(),
+          opensAt: iso(s.opensAt),
+          closesAt: iso(s.closesAt),
+        })),
+      });
     }
     if (x.path.includes('/payments/sandbox/')) return this.#complete(x);
     if (x.path.includes('/orders/')) return this.#order(x, order);
@@ -138,23 +210,45 @@ export class Stub {
     if (!sale) return x.send(404, { error: 'UNKNOWN_SALE' });
     if (x.path.endsWith('/state')) return this.#state(x);
     if (x.path.endsWith('/me')) return this.#me(x);
-    return x.send(200, { ...sale, opensAt: iso(sale.opensAt), closesAt: iso(sale.closesAt), state: this.phase(), limitPerBuyer: sale.limit,
-      items: this.items.map(({ itemId, title, price, total }) => ({ itemId, title, price, total })) });
+    return x.send(200, {
+      ...sale,
+      opensAt: iso(sale.opensAt),
+      closesAt: iso(sale.closesAt),
+      state: this.phase(),
+      limitPerBuyer: sale.limit,
+      items: this.items.map(({ itemId, title, price, total }) => ({ itemId, title, price, total })),
+    });
   }
-  #url(item) { return `/api/flash-sales/items/${item.itemId}/purchase?k=secret`; }
+  #url(item) {
+    return `/api/flash-sales/items/${item.itemId}/purchase?k=secret`;
+  }
   #state(x) {
     const open = this.phase() === 'OPEN';
-    x.send(200, {
-      version: ++this.version, asOf: iso(this.now()), phase: this.phase(), opensAt: iso(this.sale.opensAt), closesAt: iso(this.sale.closesAt),
-      purchaseUrls: open ? Object.fromEntries(this.items.map((item) => [item.itemId, this.#url(item)])) : undefined,
-      stock: Object.fromEntries(this.items.map((item) => [item.itemId, this.counts(item)])), pollAfterMs: this.pollAfterMs,
-    }, { 'Cache-Control': 'public, max-age=1' });
+    x.send(
+      200,
+      {
+        version: ++this.version,
+        asOf: iso(this.now()),
+        phase: this.phase(),
+        opensAt: iso(this.sale.opensAt),
+        closesAt: iso(this.sale.closesAt),
+        purchaseUrls: open ? Object.fromEntries(this.items.map((item) => [item.itemId, this.#url(item)])) : undefined,
+        stock: Object.fromEntries(this.items.map((item) => [item.itemId, this.counts(item)])),
+        pollAfterMs: this.pollAfterMs,
+      },
+      { 'Cache-Control': 'public, max-age=1' },
+    );
   }
   #me(x) {
     if (!x.buyer) return x.send(401, { error: 'UNAUTHENTICATED' });
     const orders = this.orders.filter((o) => o.buyer === x.buyer && o.seenAt <= this.now()).reverse();
     const bought = orders.filter((o) => ['PENDING', 'PAID'].includes(o.status)).reduce((n, o) => n + o.quantity, 0);
-    x.send(200, { attemptId: this.attemptOf(x.buyer), bought, limit: this.sale.limit, orders: orders.map((o) => this.#view(o)) });
+    x.send(200, {
+      attemptId: this.attemptOf(x.buyer),
+      bought,
+      limit: this.sale.limit,
+      orders: orders.map((o) => this.#view(o)),
+    });
   }
   #purchase(x) {
     const trouble = this.purchases.shift();
@@ -169,17 +263,22 @@ export class Stub {
     const same = this.orders.find((o) => o.key === `${x.buyer} ${x.key}`);
     const mine = this.orders.filter((o) => o.buyer === x.buyer && ['PENDING', 'PAID'].includes(o.status));
     if (!same && this.phase() !== 'OPEN') return { status: 403, body: { error: 'NOT_OPEN' } };
-    if (!same && mine.length && this.sale.limit === 1) return { status: 409, body: { error: 'ALREADY_PURCHASED', orderId: mine[0].orderId } };
+    if (!same && mine.length && this.sale.limit === 1)
+      return { status: 409, body: { error: 'ALREADY_PURCHASED', orderId: mine[0].orderId } };
     const { free, held } = this.counts(item);
     const quantity = x.body.quantity ?? 1;
     if (!same && free < quantity) return { status: 410, body: { error: 'SOLD_OUT', mayReturn: held > 0 } };
     const order = same ?? this.addOrder(x.buyer, item, { key: `${x.buyer} ${x.key}`, quantity });
     const { orderId, status, amount, payBy } = this.#view(order);
-    return { status: 202, body: { orderId, status, quantity, amount, payBy, statusUrl: `/api/flash-sales/orders/${orderId}` },
-      headers: { 'Retry-After': String(this.retryAfter), Location: `/api/flash-sales/orders/${orderId}` } };
+    return {
+      status: 202,
+      body: { orderId, status, quantity, amount, payBy, statusUrl: `/api/flash-sales/orders/${orderId}` },
+      headers: { 'Retry-After': String(this.retryAfter), Location: `/api/flash-sales/orders/${orderId}` },
+    };
   }
   #order(x, order) {
-    if (!order || order.seenAt > this.now()) return x.send(404, { error: 'UNKNOWN_ORDER' }, { 'Retry-After': String(this.retryAfter) });
+    if (!order || order.seenAt > this.now())
+      return x.send(404, { error: 'UNKNOWN_ORDER' }, { 'Retry-After': String(this.retryAfter) });
     if (x.method === 'GET') return x.send(200, this.#view(order));
     if (x.method === 'DELETE') {
       if (order.status === 'PAID') return x.send(409, { error: 'NOT_CANCELLABLE' });
@@ -195,14 +294,20 @@ export class Stub {
     const order = this.payments.get(x.path.split('/')[4]);
     x.send(202, {});
     if (x.body.outcome === 'approve') {
-      setTimeout(() => Object.assign(order, { status: 'PAID', paidAt: this.now() }), this.confirmAfter + (x.body.delayMs ?? 0));
+      setTimeout(
+        () => Object.assign(order, { status: 'PAID', paidAt: this.now() }),
+        this.confirmAfter + (x.body.delayMs ?? 0),
+      );
     }
   }
 }
 
 /// Trouble for `stub.purchases`. `lostAfter` takes the unit and loses the answer; `lostBefore` loses the request.
 export const trouble = {
-  lostAfter: (x, take) => { take(); x.drop(); },
+  lostAfter: (x, take) => {
+    take();
+    x.drop();
+  },
   lostBefore: (x) => x.drop(),
   busy: (x) => x.send(429, { error: 'TOO_MANY_REQUESTS' }, { 'Retry-After': '1' }),
   unavailable: (x) => x.send(503, { error: 'UNAVAILABLE' }, { 'Retry-After': '1' }),

@@ -2,22 +2,60 @@
 
 import { clockOf, money, spoken, t, when } from './texts.js';
 import {
-  at, byId, call, clock, h, hooks, kArmMs, kBackoffMs, kClaimRoundsMax, kOpeningAsksMax, kRecordingMs, kSlowMs,
-  kWarnMs, pause, Poller, randomKey, show, speech, store,
+  at,
+  byId,
+  call,
+  clock,
+  h,
+  hooks,
+  kArmMs,
+  kBackoffMs,
+  kClaimRoundsMax,
+  kOpeningAsksMax,
+  kRecordingMs,
+  kRefusalMs,
+  kSlowMs,
+  kWarnMs,
+  pause,
+  Poller,
+  randomKey,
+  show,
+  speech,
+  store,
 } from './tools.js';
 
 // ---- What the page knows. ----
 
 export const model = {
   saleId: new URLSearchParams(location.search).get('sale'),
-  base: 'loading',     // loading, list, nosale or sale: what can be said before any order.
-  sales: [], sale: null, items: [], item: null, units: 1,
-  state: null, refusal: null, opening: false, openingRest: 0, armed: false,
-  token: null, guestClosed: false, me: null,
-  claim: null,         // The press under way: {stage, seconds}.
-  order: null, orderSince: 0, orderAsks: 0, orderAsked: false,
-  payment: null, payRefused: false, confirming: store.get('confirming'), confirmingSince: 0,
-  already: null, acted: false, screen: '', notices: new Map(), reachable: true,
+  base: 'loading', // loading, list, nosale or sale: what can be said before any order.
+  sales: [],
+  sale: null,
+  items: [],
+  item: null,
+  units: 1,
+  state: null,
+  refusal: null,
+  opening: false,
+  openingRest: 0,
+  armed: false,
+  token: null,
+  guestClosed: false,
+  me: null,
+  claim: null, // The press under way: {stage, seconds}.
+  order: null,
+  orderSince: 0,
+  orderAsks: 0,
+  orderAsked: false,
+  payment: null,
+  payRefused: false,
+  confirming: store.get('confirming'),
+  confirmingSince: 0,
+  already: null,
+  acted: false,
+  screen: '',
+  notices: new Map(),
+  reachable: true,
 };
 
 export const channel = 'BroadcastChannel' in window ? new BroadcastChannel('weir') : null;
@@ -28,8 +66,11 @@ export const orderPath = (orderId, rest = '') => `/api/flash-sales/orders/${enco
 export function notice(key, text, kind = '') {
   if (text == null ? model.notices.delete(key) : model.notices.get(key)?.text !== text) {
     if (text != null) model.notices.set(key, { text, kind });
-    byId('notices').replaceChildren(...[...model.notices.values()].map((n) =>
-      h('p', { class: `notice ${n.kind}` }, (n.kind === 'bad' ? `${t('err.title')} ` : '') + n.text)));
+    byId('notices').replaceChildren(
+      ...[...model.notices.values()].map((n) =>
+        h('p', { class: `notice ${n.kind}` }, (n.kind === 'bad' ? `${t('err.title')} ` : '') + n.text),
+      ),
+    );
   }
 }
 hooks.reached = (yes) => {
@@ -53,7 +94,9 @@ export function buyerName() {
   try {
     const part = model.token.split('.')[1].replaceAll('-', '+').replaceAll('_', '/');
     return String(JSON.parse(atob(part)).sub).slice(0, 14);
-  } catch { return '…'; }
+  } catch {
+    return '…';
+  }
 }
 export async function signIn() {
   const answer = await call('POST', '/api/auth/guest', { body: {} });
@@ -107,12 +150,13 @@ export function leaveOrder() {
 }
 
 export async function loadState() {
+  const asked = performance.now();
   const answer = await call('GET', salePath('/state'));
   if (answer.status !== 200) return answer;
   clock.setCoarse(answer.headers);
   const state = answer.body;
-  if (model.state && at(state.asOf) < at(model.state.asOf)) return answer;  // Another cache, with an older copy.
-  if (model.refusal && at(state.asOf) > model.refusal.at) model.refusal = null;
+  if (model.state && at(state.asOf) < at(model.state.asOf)) return answer; // Another cache, with an older copy.
+  if (model.refusal && asked >= model.refusal.at + kRefusalMs) model.refusal = null;
   if (model.state && model.state.phase !== state.phase) model.openingRest = 0;
   model.state = state;
   show();
@@ -148,11 +192,17 @@ export const statePoller = new Poller(loadState, stateGapMs);
 
 export function stateGapMs() {
   const left = model.state && at(model.state.opensAt) - clock.now();
-  const gap = {
-    S2: left > 20_000 ? 60_000 : null, opening: model.opening ? null : 2_000, room: 30_000,
-    O1: 10_000, O3: 20_000, O5: 10_000, loading: model.saleId ? 1_000 : null,
-    O4: model.items.some((item) => stockOf(item).state !== 'SOLD_OUT') ? 20_000 : null,
-  }[model.screen] ?? null;
+  const gap =
+    {
+      S2: left > 20_000 ? 60_000 : null,
+      opening: model.opening ? null : 2_000,
+      room: 30_000,
+      O1: 10_000,
+      O3: 20_000,
+      O5: 10_000,
+      loading: model.saleId ? 1_000 : null,
+      O4: model.items.some((item) => stockOf(item).state !== 'SOLD_OUT') ? 20_000 : null,
+    }[model.screen] ?? null;
   return gap === null ? null : Math.max(gap, model.state?.pollAfterMs ?? 0);
 }
 
@@ -178,7 +228,7 @@ export function adoptOrder(order) {
   if (model.confirming === order.orderId) setConfirming(null);
   if (before !== order.status) {
     tellTabs();
-    loadMe().then(show);  // A new attempt needs its new key.
+    loadMe().then(show); // A new attempt needs its new key.
   }
 }
 export const orderPoller = new Poller(loadOrder, orderGapMs);
@@ -189,8 +239,13 @@ export function orderGapMs() {
   const since = performance.now() - model.orderSince;
   const left = model.order.payBy ? at(model.order.payBy) - clock.now() : 0;
   switch (model.screen) {
-    case 'P2': case 'P3': return Math.min(400 * 1.6 ** asked, since > 60_000 ? 10_000 : 5_000);
-    case 'R1': case 'R2': case 'Y1': case 'Y4':
+    case 'P2':
+    case 'P3':
+      return Math.min(400 * 1.6 ** asked, since > 60_000 ? 10_000 : 5_000);
+    case 'R1':
+    case 'R2':
+    case 'Y1':
+    case 'Y4':
       if (left > 0) return Math.min(60_000, left + 200);
       return 2_000;
     case 'Y2': {
@@ -198,7 +253,8 @@ export function orderGapMs() {
       const waited = performance.now() - model.confirmingSince;
       return waited < 3_000 ? 700 : waited < 120_000 ? 3_000 : 10_000;
     }
-    default: return null;
+    default:
+      return null;
   }
 }
 export function setConfirming(orderId) {
@@ -214,7 +270,9 @@ export async function claim() {
   Object.assign(model, { acted: true, armed: false });
   notice('claim', null);
   show();
-  setTimeout(() => { if (model.claim?.stage === 'sending') speech.say(t('proc.sending')); }, 1000);
+  setTimeout(() => {
+    if (model.claim?.stage === 'sending') speech.say(t('proc.sending'));
+  }, 1000);
   const end = await sendClaim();
   model.claim = null;
   end?.();
@@ -244,8 +302,16 @@ export async function sendClaim() {
       if (liveOrder()) return () => focusOrder(liveOrder());
     }
     const body = model.units > 1 ? { quantity: model.units } : {};
-    const answer = await call('POST', model.state.purchaseUrls[model.item.itemId], { body, key: model.me.attemptId, token: model.token });
-    if (answer.status === 202) return () => { tellTabs(); focusOrder({ itemId: model.item.itemId, ...answer.body }); };
+    const answer = await call('POST', model.state.purchaseUrls[model.item.itemId], {
+      body,
+      key: model.me.attemptId,
+      token: model.token,
+    });
+    if (answer.status === 202)
+      return () => {
+        tellTabs();
+        focusOrder({ itemId: model.item.itemId, ...answer.body });
+      };
     if (answer.status === 429 && !busy) {
       busy = true;
       await wait('busy', answer);
@@ -273,12 +339,18 @@ export function refused({ status, body, headers }) {
       model.units = Math.max(1, Math.min(model.units, body.limit - body.held));
       return void loadMe().then(show);
     case 'SOLD_OUT': {
-      model.refusal = { itemId: model.item.itemId, state: body.mayReturn ? 'ALL_HELD' : 'SOLD_OUT', at: clock.now() };
-      return void setTimeout(() => statePoller.now(), 1000 + 500 * Math.random());
+      model.refusal = {
+        itemId: model.item.itemId,
+        state: body.mayReturn ? 'ALL_HELD' : 'SOLD_OUT',
+        at: performance.now(),
+      };
+      return void setTimeout(() => statePoller.now(), kRefusalMs + 500 * Math.random());
     }
-    case 'KEY_REUSED':  // Another tab sent another wish under this attempt: what became of it decides.
+    case 'KEY_REUSED': // Another tab sent another wish under this attempt: what became of it decides.
       return void settle();
-    case 'NOT_OPEN': case 'SALE_ENDED': case 'PASS_REQUIRED':
+    case 'NOT_OPEN':
+    case 'SALE_ENDED':
+    case 'PASS_REQUIRED':
       return void statePoller.now();
     case 'UNKNOWN_ITEM':
       return void loadSale();
@@ -296,15 +368,20 @@ export function refused({ status, body, headers }) {
 export function pressBuy() {
   const left = model.state ? at(model.state.opensAt) - clock.now() : Infinity;
   switch (model.screen) {
-    case 'O1': return claim();
-    case 'S1': case 'S2': case 'opening':
+    case 'O1':
+      return claim();
+    case 'S1':
+    case 'S2':
+    case 'opening':
       if (left > kArmMs || clock.quality === 'none') return speech.say(t('buy.early', { time: spoken(left) }));
       model.armed = true;
       speech.say(t('buy.armed'));
       if (!model.token) signIn().then((yes) => yes && loadMe());
       return show();
-    case 'O3': return speech.say(t('avail.turns_on'));
-    case 'O5': return speech.say(t('sale.paused'));
+    case 'O3':
+      return speech.say(t('avail.turns_on'));
+    case 'O5':
+      return speech.say(t('sale.paused'));
   }
 }
 
@@ -341,12 +418,14 @@ export async function insist(send) {
 export async function startPayment() {
   const { order, token } = model;
   const key = randomKey();
-  const answer = await insist(() => call('POST', orderPath(order.orderId, '/payment'), { body: { gateway: 'sandbox' }, key, token }));
+  const answer = await insist(() =>
+    call('POST', orderPath(order.orderId, '/payment'), { body: { gateway: 'sandbox' }, key, token }),
+  );
   notice('pay', null);
   if (answer.status === 200 || answer.status === 201) Object.assign(model, { payment: answer.body, acted: true });
   else if (answer.status === 401) signedOut();
   else if (answer.body.error !== 'NOT_PAYABLE') notice('pay', t('err.later'), 'warn');
-  await orderPoller.now();  // Starting to pay may have moved the deadline.
+  await orderPoller.now(); // Starting to pay may have moved the deadline.
   show();
 }
 export async function completePayment(choice) {
@@ -356,7 +435,11 @@ export async function completePayment(choice) {
   if (choice === 'twice') body.times = 2;
   model.payRefused = false;
   // Sent once: a repeat would be a second payment. Whatever the answer, the order alone says whether it is paid.
-  const answer = await call('POST', `/api/payments/sandbox/${encodeURIComponent(payment.paymentId)}/complete`, { body, key: randomKey(), token });
+  const answer = await call('POST', `/api/payments/sandbox/${encodeURIComponent(payment.paymentId)}/complete`, {
+    body,
+    key: randomKey(),
+    token,
+  });
   model.acted = true;
   if (answer.status >= 400 && answer.status < 500) notice('pay', t('err.later'), 'warn');
   else if (choice === 'decline') model.payRefused = true;
@@ -372,7 +455,7 @@ export async function release() {
   notice('pay', null);
   model.acted = true;
   if (answer.status === 200) adoptOrder(answer.body);
-  else await orderPoller.now();  // Perhaps it was paid or ended meanwhile: the order says so.
+  else await orderPoller.now(); // Perhaps it was paid or ended meanwhile: the order says so.
   show();
 }
 
@@ -389,10 +472,14 @@ export function saleScreen() {
       if (model.opening || (left <= 0 && clock.quality !== 'none')) return 'opening';
       return left > 600_000 || clock.quality === 'none' ? 'S1' : 'S2';
     }
-    case 'OPEN': return { AVAILABLE: 'O1', ALL_HELD: 'O3', SOLD_OUT: 'O4' }[stockOf(model.item).state] ?? 'O1';
-    case 'PAUSED': return 'O5';
-    case 'WAITING_ROOM': return 'room';
-    default: return 'O6';
+    case 'OPEN':
+      return { AVAILABLE: 'O1', ALL_HELD: 'O3', SOLD_OUT: 'O4' }[stockOf(model.item).state] ?? 'O1';
+    case 'PAUSED':
+      return 'O5';
+    case 'WAITING_ROOM':
+      return 'room';
+    default:
+      return 'O6';
   }
 }
 export function orderScreen(order) {
@@ -402,11 +489,16 @@ export function orderScreen(order) {
       if (model.confirming === order.orderId) return 'Y2';
       if (model.payment) return model.payRefused ? 'Y4' : 'Y1';
       return at(order.payBy) - clock.now() <= kWarnMs ? 'R2' : 'R1';
-    case 'PAID': return 'D1';
-    case 'EXPIRED': return order.refund ? 'D4' : 'X1';
-    case 'CANCELLED': return order.refund ? 'D4' : 'X3';
-    case 'REJECTED': return 'P5';
-    default: return 'D4';
+    case 'PAID':
+      return 'D1';
+    case 'EXPIRED':
+      return order.refund ? 'D4' : 'X1';
+    case 'CANCELLED':
+      return order.refund ? 'D4' : 'X3';
+    case 'REJECTED':
+      return 'P5';
+    default:
+      return 'D4';
   }
 }
 export function pickScreen() {
@@ -424,32 +516,55 @@ export function sentence(screen) {
   const payBy = order?.payBy ? at(order.payBy) : 0;
   const amount = order?.refund?.amount ?? order?.amount;
   switch (screen) {
-    case 'O1': return t('sale.is_open');
+    case 'O1':
+      return t('sale.is_open');
     case 'O3': {
       const { held, returnsUntil } = stockOf(model.item);
-      return held && returnsUntil ? t('avail.all_held', { n: held, clock: clockOf(at(returnsUntil)) }) : t('avail.all_held_open');
+      return held && returnsUntil
+        ? t('avail.all_held', { n: held, clock: clockOf(at(returnsUntil)) })
+        : t('avail.all_held_open');
     }
-    case 'O4': return t('avail.sold_out');
-    case 'O5': return t('sale.paused');
-    case 'O6': return at(model.state.closesAt) <= clock.now() ? when('sale.ended', at(model.state.closesAt)) : t('sale.ended_now');
-    case 'room': return t('sale.waiting_room');
-    case 'P2': return t('proc.working');
-    case 'P3': return t('proc.slow');
-    case 'P4': return t('proc.unknown');
-    case 'E3': return t('err.busy', { n: model.claim.seconds });
-    case 'E4': return t('err.unavailable');
-    case 'P5': return t('proc.void');
-    case 'R1': return `${t('hold.title')}. ${t('hold.pay_by', { clock: clockOf(payBy), time: spoken(payBy - clock.now()) })}`;
-    case 'Y2': return t('pay.confirming', { clock: clockOf(payBy) });
-    case 'Y4': return t('pay.refused', { clock: clockOf(payBy) });
-    case 'D1': return t('done.title');
+    case 'O4':
+      return t('avail.sold_out');
+    case 'O5':
+      return t('sale.paused');
+    case 'O6':
+      return at(model.state.closesAt) <= clock.now()
+        ? when('sale.ended', at(model.state.closesAt))
+        : t('sale.ended_now');
+    case 'room':
+      return t('sale.waiting_room');
+    case 'P2':
+      return t('proc.working');
+    case 'P3':
+      return t('proc.slow');
+    case 'P4':
+      return t('proc.unknown');
+    case 'E3':
+      return t('err.busy', { n: model.claim.seconds });
+    case 'E4':
+      return t('err.unavailable');
+    case 'P5':
+      return t('proc.void');
+    case 'R1':
+      return `${t('hold.title')}. ${t('hold.pay_by', { clock: clockOf(payBy), time: spoken(payBy - clock.now()) })}`;
+    case 'Y2':
+      return t('pay.confirming', { clock: clockOf(payBy) });
+    case 'Y4':
+      return t('pay.refused', { clock: clockOf(payBy) });
+    case 'D1':
+      return t('done.title');
     case 'D4':
       if (order.refund?.state === 'DONE') return t('refund.done', { amount: money(amount) });
       return t(order.status === 'EXPIRED' ? 'late.refunded' : 'refund.due', { amount: money(amount) });
-    case 'X1': return t('hold.expired');
-    case 'X2': return t('already', { n: model.already.n });
-    case 'X3': return t('hold.released');
-    default: return '';
+    case 'X1':
+      return t('hold.expired');
+    case 'X2':
+      return t('already', { n: model.already.n });
+    case 'X3':
+      return t('hold.released');
+    default:
+      return '';
   }
 }
 export const kUrgent = new Set(['Y4', 'X1', 'P5']);

@@ -7,10 +7,28 @@
 import { spoken, t, zoneLabel } from './texts.js';
 import { at, byId, clock, h, hooks, kPollFailedMaxMs, pause, setText, speech, store } from './tools.js';
 import {
-  buyerName, channel, focusOrder, kUrgent, limitReached, liveOrder, loadMe, loadSale, model, notice, open,
-  orderPoller, pickScreen, sentence, setConfirming, settle, setToken, signIn, statePoller,
+  buyerName,
+  channel,
+  focusOrder,
+  kUrgent,
+  limitReached,
+  liveOrder,
+  loadMe,
+  loadSale,
+  model,
+  notice,
+  open,
+  orderPoller,
+  pickScreen,
+  sentence,
+  setConfirming,
+  settle,
+  setToken,
+  signIn,
+  statePoller,
 } from './flow.js';
-import { button, endView, kViews, saleView } from './views.js';
+import { listView, saleView } from './sale_view.js';
+import { button, endView, kViews } from './views.js';
 
 const shown = { view: null, key: '', title: '' };
 
@@ -19,11 +37,14 @@ hooks.show = show;
 // Makes the document show what the model says. Cheap when nothing changed; called on every change and every tick.
 function show() {
   const screen = pickScreen();
-  const view = kViews[screen] ?? saleView;
-  const key = `${view.name} ${view === endView ? screen : ''} ${model.order?.orderId ?? ''} ${model.order?.amount ? 1 : 0} ${view === saleView ? model.sale.saleId : ''}`;
+  const view = screen === 'list' ? listView : (kViews[screen] ?? saleView);
+  const { order } = model;
+  const about = view === saleView ? model.items.map((item) => item.itemId) : [order?.orderId, !!order?.amount];
+  const key = [view.name, view === endView && screen, ...about].join();
   const changed = screen !== model.screen;
   const main = byId('main');
-  const focusLost = () => !document.activeElement || document.activeElement === document.body || document.activeElement.closest('[hidden]');
+  const focusLost = () =>
+    !document.activeElement || document.activeElement === document.body || document.activeElement.closest('[hidden]');
   const wasInside = main.contains(document.activeElement);
   const first = model.screen === '' || model.screen === 'loading';
   model.screen = screen;
@@ -42,7 +63,7 @@ function show() {
   document.body.dataset.screen = screen;
   const focus = (moved && model.acted && screen !== 'P1') || (wasInside && focusLost());
   if (focus) main.querySelector('h1').focus();
-  if (moved && model.acted) model.acted = false;
+  if (screen !== 'P1') model.acted = false;
   if (!first && (!focus || !moved || kUrgent.has(screen))) speech.say(sentence(screen), kUrgent.has(screen));
   statePoller.plan();
   orderPoller.plan();
@@ -52,8 +73,12 @@ function showTitle(screen) {
   const left = model.order?.payBy ? at(model.order.payBy) - clock.now() : 0;
   const main = byId('main');
   const head = main.querySelector('h1').textContent;
-  const state = /^[RY]/.test(screen) && left > 0 ? t('hold.warn', { n: Math.floor(left / 60_000) })
-    : ['S1', 'S2', 'opening', 'O1', 'O3', 'O4', 'O5', 'O6', 'P1', 'room'].includes(screen) ? main.querySelector('.badge').textContent : head;
+  const state =
+    /^[RY]/.test(screen) && left > 0
+      ? t('hold.warn', { n: Math.floor(left / 60_000) })
+      : ['S1', 'S2', 'opening', 'O1', 'O3', 'O4', 'O5', 'O6', 'P1', 'room'].includes(screen)
+        ? main.querySelector('.badge').textContent
+        : head;
   const title = [state, model.sale?.title, t('shop.name')].filter(Boolean).join(' – ');
   if (document.title !== title) document.title = title;
 }
@@ -62,9 +87,21 @@ function showAccount() {
   const now = `${model.token} ${model.guestClosed}`;
   if (now === accountShown) return;
   accountShown = now;
-  byId('account').replaceChildren(...(model.token
-    ? [h('span', {}, h('span', { class: 'long' }, t('auth.in')), buyerName()), button('quiet', t('auth.out'), signOut)]
-    : model.guestClosed ? [] : [button('quiet', t('auth.guest'), async () => { if (await signIn()) await settle(); show(); })]));
+  byId('account').replaceChildren(
+    ...(model.token
+      ? [
+          h('span', {}, h('span', { class: 'long' }, t('auth.in')), buyerName()),
+          button('quiet', t('auth.out'), signOut),
+        ]
+      : model.guestClosed
+        ? []
+        : [
+            button('quiet', t('auth.guest'), async () => {
+              if (await signIn()) await settle();
+              show();
+            }),
+          ]),
+  );
 }
 function signOut() {
   setToken(null);
@@ -96,7 +133,12 @@ function tick() {
       setTimeout(loadMe, 60_000 * Math.random());
     }
   }
-  if (state && ['OPEN', 'PAUSED'].includes(state.phase) && clock.now() >= at(state.closesAt) && closeAskedFor !== state.closesAt) {
+  if (
+    state &&
+    ['OPEN', 'PAUSED'].includes(state.phase) &&
+    clock.now() >= at(state.closesAt) &&
+    closeAskedFor !== state.closesAt
+  ) {
     closeAskedFor = state.closesAt;
     setTimeout(() => statePoller.now(), 1000 + 1000 * Math.random());
   }
@@ -132,7 +174,10 @@ async function start() {
   setInterval(() => clock.check(), 30_000);
   document.addEventListener('visibilitychange', back);
   addEventListener('pageshow', (event) => event.persisted && back());
-  addEventListener('online', () => { clock.sample(); back(); });
+  addEventListener('online', () => {
+    clock.sample();
+    back();
+  });
   addEventListener('offline', () => hooks.reached(false));
   channel?.addEventListener('message', () => document.hidden || settle());
   addEventListener('storage', (event) => {

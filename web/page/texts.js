@@ -50,8 +50,10 @@ const texts = {
   'buy.total': 'Total',
   'buy.left': ['You can still buy {n} in this sale.', 'You can still buy {n} in this sale.'],
   'buy.note': 'Nothing is charged when you press. You get time to pay.',
-  'buy.note_for': ['Held for you {n} minute to pay. Nothing is charged yet.',
-    'Held for you {n} minutes to pay. Nothing is charged yet.'],
+  'buy.note_for': [
+    'Held for you {n} minute to pay. Nothing is charged yet.',
+    'Held for you {n} minutes to pay. Nothing is charged yet.',
+  ],
   'how.title': 'What happens when you buy',
   'how.1': 'You press Buy. One press is enough: pressing twice never buys twice.',
   'how.2': 'We reserve for you, and you get time to pay. The deadline is shown all the time.',
@@ -106,7 +108,7 @@ const texts = {
   'refund.title': 'Refunded',
   'refund.due': 'We are refunding {amount}.',
   'refund.done': 'We have refunded {amount}.',
-  'already': 'You have already bought the limit in this sale ({n}).',
+  already: 'You have already bought the limit in this sale ({n}).',
   'already.title': 'Already bought',
   'already.see': 'See my order',
   'order.item': 'Item',
@@ -148,7 +150,12 @@ const kLocale = 'en-GB';
 const plural = new Intl.PluralRules('en');
 const zone = new Intl.DateTimeFormat(kLocale).resolvedOptions().timeZone ?? 'UTC';
 export const zoneLabel = zone.split('/').pop().replaceAll('_', ' ');
-export const dateFormat = new Intl.DateTimeFormat(kLocale, { weekday: 'short', day: 'numeric', month: 'short', year: 'numeric' });
+export const dateFormat = new Intl.DateTimeFormat(kLocale, {
+  weekday: 'short',
+  day: 'numeric',
+  month: 'short',
+  year: 'numeric',
+});
 const minuteFormat = new Intl.DateTimeFormat(kLocale, { hour: '2-digit', minute: '2-digit' });
 export const secondFormat = new Intl.DateTimeFormat(kLocale, { hour: '2-digit', minute: '2-digit', second: '2-digit' });
 export const numberFormat = new Intl.NumberFormat(kLocale);
@@ -157,7 +164,8 @@ export function t(key, values = {}) {
   const entry = texts[key];
   const text = Array.isArray(entry) ? entry[plural.select(values.n) === 'one' ? 0 : 1] : entry;
   return text.replace(/\{(\w+)\}/g, (_, name) =>
-    typeof values[name] === 'number' ? numberFormat.format(values[name]) : String(values[name] ?? ''));
+    typeof values[name] === 'number' ? numberFormat.format(values[name]) : String(values[name] ?? ''),
+  );
 }
 
 export const clockOf = (ms) => (ms % 60_000 === 0 ? minuteFormat : secondFormat).format(ms);
@@ -186,7 +194,16 @@ export function digits(ms) {
 export function spoken(ms) {
   const s = Math.max(0, Math.floor(ms / 1000));
   if (s >= 48 * 3600) return t('unit.day', { n: Math.floor(s / 86400) });
-  const parts = s >= 3600 ? [['hour', s / 3600], ['minute', (s / 60) % 60]] : [['minute', s / 60], ['second', s % 60]];
+  const parts =
+    s >= 3600
+      ? [
+          ['hour', s / 3600],
+          ['minute', (s / 60) % 60],
+        ]
+      : [
+          ['minute', s / 60],
+          ['second', s % 60],
+        ];
   const said = parts.map(([unit, n]) => [unit, Math.floor(n)]).filter(([, n]) => n > 0);
   return (said.length ? said : [['second', 0]]).map(([unit, n]) => t(`unit.${unit}`, { n })).join(' ');
 }

@@ -2,21 +2,23 @@
 
 // ---- Bounds and small tools. ----
 
-const kTimeoutMs = 8_000;             // An answer later than this is a lost one.
+const kTimeoutMs = 8_000; // An answer later than this is a lost one.
 export const kBackoffMs = [1_000, 2_000, 4_000, 8_000, 8_000];
-export const kClaimRoundsMax = 8;            // Times that one press is sent, all with the same key.
-export const kOpeningAsksMax = 20;           // Questions in a row for the address of a sale that opens.
-export const kArmMs = 1_000;                 // A press this close to the opening is remembered.
+export const kClaimRoundsMax = 8; // Times that one press is sent, all with the same key.
+export const kOpeningAsksMax = 20; // Questions in a row for the address of a sale that opens.
+export const kArmMs = 1_000; // A press this close to the opening is remembered.
 export const kPollFailedMaxMs = 30_000;
+export const kRefusalMs = 1_500; // For so long after a refusal the state that the crowd sees may still say otherwise.
 export const kSlowMs = 10_000;
-export const kRecordingMs = 60_000;          // For so long after a 202 an unknown order counts as being recorded.
+export const kRecordingMs = 60_000; // For so long after a 202 an unknown order counts as being recorded.
 const kSpeechGapMs = 4_000;
 export const kWarnMs = 120_000;
 
 export const at = (text) => Date.parse(text);
 export const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 export const byId = (id) => document.getElementById(id);
-export const randomKey = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, '0')).join('');
+export const randomKey = () =>
+  Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, '0')).join('');
 export const shortCode = (orderId) => `${orderId.slice(0, 4)}-${orderId.slice(4, 8)}`.toUpperCase();
 
 export function h(tag, props = {}, ...children) {
@@ -29,7 +31,9 @@ export function h(tag, props = {}, ...children) {
   node.append(...children.filter((child) => child != null && child !== false));
   return node;
 }
-export function setText(node, text) { if (node.textContent !== text) node.textContent = text; }
+export function setText(node, text) {
+  if (node.textContent !== text) node.textContent = text;
+}
 export function setAttribute(node, name, value) {
   if (value == null) node.removeAttribute(name);
   else if (node.getAttribute(name) !== value) node.setAttribute(name, value);
@@ -42,10 +46,20 @@ export const show = () => hooks.show();
 // What outlives a reload. A browser that forbids storage still works, for one page.
 const memory = new Map();
 export const store = {
-  get(name) { try { return localStorage.getItem(`weir.${name}`); } catch { return memory.get(name) ?? null; } },
+  get(name) {
+    try {
+      return localStorage.getItem(`weir.${name}`);
+    } catch {
+      return memory.get(name) ?? null;
+    }
+  },
   set(name, value) {
     memory.set(name, value);
-    try { value == null ? localStorage.removeItem(`weir.${name}`) : localStorage.setItem(`weir.${name}`, value); } catch { /* memory has it */ }
+    try {
+      value == null ? localStorage.removeItem(`weir.${name}`) : localStorage.setItem(`weir.${name}`, value);
+    } catch {
+      /* memory has it */
+    }
   },
 };
 
@@ -57,13 +71,19 @@ export async function call(method, path, { body, key, token } = {}) {
   if (token) headers.Authorization = `Bearer ${token}`;
   try {
     const answer = await fetch(path, {
-      method, headers, body: body && JSON.stringify(body), signal: AbortSignal.timeout(kTimeoutMs),
-      cache: 'no-cache', redirect: 'error',
+      method,
+      headers,
+      body: body && JSON.stringify(body),
+      signal: AbortSignal.timeout(kTimeoutMs),
+      cache: 'no-cache',
+      redirect: 'error',
     });
     const text = await answer.text();
     hooks.reached(true);
     return {
-      status: answer.status, headers: answer.headers, body: text ? JSON.parse(text) : {},
+      status: answer.status,
+      headers: answer.headers,
+      body: text ? JSON.parse(text) : {},
       retryAfterMs: 1000 * (Number(answer.headers.get('Retry-After')) || 0),
     };
   } catch (trouble) {
@@ -75,8 +95,12 @@ export async function call(method, path, { body, key, token } = {}) {
 // ---- The server's clock. ----
 
 export const clock = {
-  quality: 'none',  // none, coarse (from a header, a second or two wrong), fine (measured).
-  target: 0, shown: 0, turnedAt: 0, sampling: false, wall: Date.now() - performance.now(),
+  quality: 'none', // none, coarse (from a header, a second or two wrong), fine (measured).
+  target: 0,
+  shown: 0,
+  turnedAt: 0,
+  sampling: false,
+  wall: Date.now() - performance.now(),
 
   // A small correction is slewed at a tenth of real time, so that digits never jump back; a large one jumps.
   now() {
@@ -125,7 +149,10 @@ export const clock = {
 // ---- Speech: marks and changes of state, one sentence at a time, never a running countdown. ----
 
 export const speech = {
-  last: '', at: -Infinity, waiting: null, timer: 0,
+  last: '',
+  at: -Infinity,
+  waiting: null,
+  timer: 0,
   say(text, urgent = false) {
     if (!text || (text === this.last && performance.now() - this.at < 15_000)) return;
     if (this.waiting?.urgent && !urgent) return;
@@ -146,7 +173,10 @@ export const speech = {
 // Calls `say` with each mark that the remaining time passes; a page that comes later does not catch up.
 export class Marks {
   #before = null;
-  constructor(marks, say) { this.marks = marks; this.say = say; }
+  constructor(marks, say) {
+    this.marks = marks;
+    this.say = say;
+  }
   pass(left) {
     const mark = this.marks.filter((m) => this.#before !== null && this.#before > m && left <= m).pop();
     this.#before = left;
@@ -160,13 +190,21 @@ export class Poller {
   #timer = 0;
   #failures = 0;
   #busy = false;
-  constructor(ask, gapMs) { this.ask = ask; this.gapMs = gapMs; }
+  constructor(ask, gapMs) {
+    this.ask = ask;
+    this.gapMs = gapMs;
+  }
   plan(retryAfterMs = 0) {
     clearTimeout(this.#timer);
     const gap = this.gapMs();
     if (gap === null || document.hidden) return;
-    const base = this.#failures ? Math.max(gap, Math.min(kPollFailedMaxMs, Math.max(gap, 1000) * 2 ** this.#failures)) : gap;
-    this.#timer = setTimeout(() => document.hidden || this.now(), Math.max(base, retryAfterMs) * (1 + Math.random() / 4));
+    const base = this.#failures
+      ? Math.max(gap, Math.min(kPollFailedMaxMs, Math.max(gap, 1000) * 2 ** this.#failures))
+      : gap;
+    this.#timer = setTimeout(
+      () => document.hidden || this.now(),
+      Math.max(base, retryAfterMs) * (1 + Math.random() / 4),
+    );
   }
   async now() {
     clearTimeout(this.#timer);
