@@ -5,7 +5,7 @@
 namespace weir::crowd {
 namespace {
 
-constexpr std::int64_t kFirstRetryUs = 200'000;    // Without a Retry-After; it doubles with each try.
+constexpr std::int64_t kFirstRetryUs = 200'000;       // Without a Retry-After; it doubles with each try.
 constexpr std::int64_t kLongestRetryUs = 10'000'000;  // Nobody is told to wait longer and still waits.
 
 }  // namespace

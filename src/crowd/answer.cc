@@ -1,9 +1,9 @@
 #include "crowd/answer.h"
 
+#include "config/limits.h"
+
 #include <algorithm>
 #include <charconv>
-
-#include "config/limits.h"
 
 namespace weir::crowd {
 namespace {
@@ -53,7 +53,8 @@ void read_header(std::string_view line, Head& head, Answer& out) {
     case 'r':
       if (is_header(line, "retry-after", value)) {
         std::size_t seconds = 0;  // The form with a date is not ours; it reads as "at once".
-        if (read_whole_number(value, seconds)) out.retry_after_s = static_cast<std::uint32_t>(std::min<std::size_t>(seconds, 3600));
+        if (read_whole_number(value, seconds))
+          out.retry_after_s = static_cast<std::uint32_t>(std::min<std::size_t>(seconds, 3600));
       }
       break;
     case 't':

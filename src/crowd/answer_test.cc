@@ -1,12 +1,12 @@
 #include "crowd/answer.h"
 
-#include <gtest/gtest.h>
+#include "config/limits.h"
+#include "crowd/stock.h"
 
 #include <string>
 #include <vector>
 
-#include "config/limits.h"
-#include "crowd/stock.h"
+#include <gtest/gtest.h>
 
 namespace weir::crowd {
 namespace {
@@ -52,7 +52,8 @@ TEST(Answer, OutcomesAreReadFromStatusAndCode) {
   EXPECT_TRUE(reading_of("410 Gone", R"({"error":"SOLD_OUT","mayReturn":true})").may_return);
   EXPECT_FALSE(reading_of("410 Gone", R"({"error":"SOLD_OUT","mayReturn":false})").may_return);
   EXPECT_EQ(reading_of("410 Gone", R"({"error": "SALE_ENDED"})").outcome, Outcome::sale_ended);
-  const Reading owner = reading_of("409 Conflict", R"({"error":"ALREADY_PURCHASED","orderId":"0123456789abcdef0123456789abcdef"})");
+  const Reading owner =
+      reading_of("409 Conflict", R"({"error":"ALREADY_PURCHASED","orderId":"0123456789abcdef0123456789abcdef"})");
   EXPECT_EQ(owner.outcome, Outcome::already_purchased);
   EXPECT_EQ(owner.order.text(), kOrder);
   EXPECT_EQ(reading_of("503 Service Unavailable", R"({"error":"UNAVAILABLE"})").outcome, Outcome::unavailable);
@@ -80,13 +81,13 @@ TEST(Answer, HeadersThatSteerTheCrowdAreRead) {
 
 TEST(Answer, WhatIsNotOurHttpIsMalformed) {
   Answer answer;
-  for (const std::string& text :
-       {std::string("SSH-2.0-OpenSSH_9.2\r\n"), std::string("HTTP/1.1 20x OK\r\n\r\n"), std::string("HTTP/1.1 100 Continue\r\n\r\n"),
-        std::string("HTTP/1.1 200 OK\r\n\r\n"), std::string("HTTP/1.1 200 OK\r\nContent-Length: 1x\r\n\r\n"),
-        std::string("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\na"),
-        std::string("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"),
-        std::string("HTTP/1.1 200 OK\r\nContent-Length: 99999999\r\n\r\n"),
-        "HTTP/1.1 200 OK\r\n" + std::string(kHeaderBytesMax, 'x')}) {
+  for (const std::string& text : {std::string("SSH-2.0-OpenSSH_9.2\r\n"), std::string("HTTP/1.1 20x OK\r\n\r\n"),
+                                  std::string("HTTP/1.1 100 Continue\r\n\r\n"), std::string("HTTP/1.1 200 OK\r\n\r\n"),
+                                  std::string("HTTP/1.1 200 OK\r\nContent-Length: 1x\r\n\r\n"),
+                                  std::string("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\na"),
+                                  std::string("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"),
+                                  std::string("HTTP/1.1 200 OK\r\nContent-Length: 99999999\r\n\r\n"),
+                                  "HTTP/1.1 200 OK\r\n" + std::string(kHeaderBytesMax, 'x')}) {
     EXPECT_EQ(scan_answer(text, answer), Scan::malformed) << text.substr(0, 60);
   }
 }

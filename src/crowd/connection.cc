@@ -1,9 +1,10 @@
 #include "crowd/connection.h"
 
+#include "base/check.h"
+
 #include <cerrno>
 #include <cstring>
 
-#include "base/check.h"
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <unistd.h>

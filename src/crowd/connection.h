@@ -101,7 +101,7 @@ class Connection {
   std::string output_;  // Requests not yet handed to the socket, from `output_at_` on.
   std::size_t output_at_ = 0;
   std::uint64_t flushed_bytes_ = 0;  // Taken by the socket since it was opened.
-  std::string carry_;               // The beginning of an answer whose end has not come yet.
+  std::string carry_;                // The beginning of an answer whose end has not come yet.
   std::vector<InFlight> ring_;
   std::size_t head_ = 0;
   std::size_t count_ = 0;

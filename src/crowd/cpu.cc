@@ -1,13 +1,13 @@
 #include "crowd/cpu.h"
 
-#include <fmt/format.h>
-
 #include <charconv>
 #include <cstdio>
 #include <string>
 
 #include <sys/resource.h>
 #include <unistd.h>
+
+#include <fmt/format.h>
 
 namespace weir::crowd {
 namespace {

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <sys/types.h>
-
 #include <cstdint>
 #include <optional>
 #include <string_view>
+
+#include <sys/types.h>
 
 namespace weir::crowd {
 

@@ -1,12 +1,5 @@
 #include "crowd/crowd.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <array>
-#include <memory>
-#include <utility>
-
 #include "config/limits.h"
 #include "crowd/agenda.h"
 #include "crowd/connection.h"
@@ -15,14 +8,21 @@
 #include "crowd/request.h"
 #include "crowd/tally.h"
 
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <utility>
+
+#include <fmt/format.h>
+
 namespace weir::crowd {
 namespace {
 
 constexpr std::int64_t kConnectWithinUs = 10'000'000;
-constexpr std::int64_t kTickUs = 100'000;           // Deadlines, reconnects and progress.
+constexpr std::int64_t kTickUs = 100'000;  // Deadlines, reconnects and progress.
 constexpr std::int64_t kSampleEveryUs = 10'000;
 constexpr std::int64_t kLastSampleWithinUs = 1'000'000;
-constexpr std::int64_t kLeadUs = 20'000;            // From the last connection to the opening.
+constexpr std::int64_t kLeadUs = 20'000;  // From the last connection to the opening.
 constexpr std::size_t kEventsMax = 256;
 constexpr std::size_t kScratchBytes = 4 * kCrowdAnswerBytesMax;
 
@@ -54,7 +54,8 @@ Result<void> check_options(const Options& options, const Plan& plan, const Token
     return refuse("the grace or the deadline of an answer is out of range");
   }
   if (options.units_per_claim < 1 || options.units_per_claim > kUnitsPerClaimMax) {
-    return refuse(fmt::format("units per claim is {}; possible are 1 to {}", options.units_per_claim, kUnitsPerClaimMax));
+    return refuse(
+        fmt::format("units per claim is {}; possible are 1 to {}", options.units_per_claim, kUnitsPerClaimMax));
   }
   if (!is_id_text(options.item)) return refuse(fmt::format("`{}` is no item id", options.item));
   if (tokens.count() < plan.buyers()) {
@@ -67,8 +68,7 @@ Result<void> check_options(const Options& options, const Plan& plan, const Token
 std::string item_path(const Options& options) { return "/api/flash-sales/items/" + options.item; }
 
 RequestText purchase_text(const Options& options) {
-  const std::string path =
-      options.purchase_path.empty() ? item_path(options) + "/purchase" : options.purchase_path;
+  const std::string path = options.purchase_path.empty() ? item_path(options) + "/purchase" : options.purchase_path;
   const std::string body =
       options.units_per_claim == 1 ? std::string{} : fmt::format("{{\"quantity\":{}}}", options.units_per_claim);
   // The seed keeps the keys of two rehearsals of one sale apart.
@@ -165,15 +165,16 @@ Result<void> Run::connect_all(const SocketAddress& address) {
   if (!poll_.is_sound()) return fail(Failure::unfit, "epoll is not to be had; the limit of open files may be reached");
   for (std::size_t i = 0; i < links_.size(); ++i) {
     if (start_link(i, 0)) continue;
-    return fail(Failure::unfit, fmt::format("connection {} of {} cannot be made; raise `ulimit -n` or lower --connections",
-                                            i + 1, links_.size()));
+    return fail(Failure::unfit,
+                fmt::format("connection {} of {} cannot be made; raise `ulimit -n` or lower --connections", i + 1,
+                            links_.size()));
   }
   while (open_count_ < links_.size()) {
     const std::int64_t now = now_us();
     if (now >= kConnectWithinUs) {
-      return fail(Failure::unavailable, fmt::format("{} of {} connections to {} opened within {} s", open_count_,
-                                                    links_.size(), options_.target.authority,
-                                                    kConnectWithinUs / 1'000'000));
+      return fail(Failure::unavailable,
+                  fmt::format("{} of {} connections to {} opened within {} s", open_count_, links_.size(),
+                              options_.target.authority, kConnectWithinUs / 1'000'000));
     }
     poll(Micros{kTickUs});
     tick(now_us());
@@ -255,7 +256,8 @@ void Run::flush(std::size_t index) {
     return;
   }
   const bool is_blocked = flushed == Connection::Io::blocked;
-  if (is_blocked != link.is_blocked) poll_.change(link.connection.socket(), {static_cast<std::uint32_t>(index), is_blocked});
+  if (is_blocked != link.is_blocked)
+    poll_.change(link.connection.socket(), {static_cast<std::uint32_t>(index), is_blocked});
   link.is_blocked = is_blocked;
 }
 
@@ -299,8 +301,10 @@ void Run::receive(std::size_t index) {
   const bool samples = is_sampler(index);
   const Connection::Io io =
       links_[index]->connection.receive(scratch_, [&](const InFlight& request, const Answer& answer) {
-        if (samples) on_sample(request, answer);
-        else on_answer(request, answer);
+        if (samples)
+          on_sample(request, answer);
+        else
+          on_answer(request, answer);
       });
   switch (io) {
     case Connection::Io::fine:
@@ -381,9 +385,8 @@ void Run::finish() {
   result.ran_out_of_time = !result.was_stopped && (in_flight_ > 0 || agenda_.next_us().has_value());
   const std::uint32_t now = mark();
   for (std::size_t i = 0; i < options_.connections; ++i) {
-    links_[i]->connection.close([&](const InFlight& request, bool) {
-      tally_.give_up(request, Outcome::timed_out, now);
-    });
+    links_[i]->connection.close(
+        [&](const InFlight& request, bool) { tally_.give_up(request, Outcome::timed_out, now); });
   }
   while (const auto press = agenda_.take(4'294'967'295)) {  // As many as plan and retries still hold.
     if (!press->is_again) tally_.offer(press->at_us);

@@ -58,8 +58,8 @@ struct RunResult {
   std::uint64_t failed = 0;    // offered - answered.
   std::uint64_t retries = 0;
   OutcomeCounts outcomes{};
-  std::uint64_t winners = 0;            // Distinct buyers with an order.
-  std::uint64_t duplicate_winners = 0;  // Buyers who were given a second order.
+  std::uint64_t winners = 0;                             // Distinct buyers with an order.
+  std::uint64_t duplicate_winners = 0;                   // Buyers who were given a second order.
   std::vector<std::uint32_t> duplicate_winner_examples;  // At most ten of them.
   std::uint64_t reconnects = 0;
   Histogram latency;          // Of all answers, from the planned moment.
@@ -85,9 +85,9 @@ struct RunResult {
 /// counts as lost.
 ///
 /// Threads: runs on the calling thread; only `stop` is read from others. Blocking: until the run is over, at most the
-/// plan's span plus `grace` plus ten seconds to connect. Memory: bounded by plan, depth and limits.h, taken at the start
-/// except one history record a retry.
-/// Fails with `unfit` for options out of range or too few tokens, `unavailable` if the connections cannot be opened.
+/// plan's span plus `grace` plus ten seconds to connect. Memory: bounded by plan, depth and limits.h, taken at the
+/// start except one history record a retry. Fails with `unfit` for options out of range or too few tokens,
+/// `unavailable` if the connections cannot be opened.
 [[nodiscard]] Result<RunResult> run_crowd(const Options& options, const Plan& plan, const TokenSource& tokens,
                                           const Clock& clock);
 

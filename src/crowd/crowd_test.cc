@@ -1,16 +1,15 @@
 #include "crowd/crowd.h"
 
-#include <gtest/gtest.h>
-
-#include <fmt/format.h>
+#include "base/system_clock.h"
+#include "crowd/scripted_server.h"
 
 #include <map>
 #include <numeric>
 #include <string>
 #include <utility>
 
-#include "base/system_clock.h"
-#include "crowd/scripted_server.h"
+#include <fmt/format.h>
+#include <gtest/gtest.h>
 
 namespace weir::crowd {
 namespace {
@@ -142,9 +141,8 @@ TEST(Crowd, InFlightBoundHoldsAcrossConnections) {
 }
 
 TEST(Crowd, LostConnectionIsOpenedAgainAndItsRequestsCountAsLost) {
-  ScriptedServer server([&](std::size_t number, std::string_view) {
-    return number == 20 ? Step{"", 0, 0, true} : Step{kSoldOut};
-  });
+  ScriptedServer server(
+      [&](std::size_t number, std::string_view) { return number == 20 ? Step{"", 0, 0, true} : Step{kSoldOut}; });
   Options options = options_for(server);
   options.connections = 1;
   const RunResult result = run(options, small_plan(300));
@@ -176,8 +174,9 @@ TEST(Crowd, RetryWaitsAsLongAsTheServerAsks) {
   const RunResult result = run(options_for(server), small_plan(5, 1));
   EXPECT_EQ(of(result, Outcome::sold_out), 5U);
   for (const Record& record : result.history.records) {
-    if (record.retry == 1) EXPECT_GE(record.planned_us, 1'000'000U);
-    if (record.retry == 1) EXPECT_LE(record.planned_us, 2'200'000U);
+    if (record.retry == 0) continue;
+    EXPECT_GE(record.planned_us, 1'000'000U);
+    EXPECT_LE(record.planned_us, 2'200'000U);
   }
 }
 
@@ -222,7 +221,9 @@ TEST(Crowd, AnswerThatNeverComesIsGivenUpAtItsDeadline) {
 }
 
 TEST(Crowd, MalformedAnswerEndsItsConnection) {
-  ScriptedServer server([&](std::size_t number, std::string_view) { return Step{number == 0 ? "HELLO, WORLD, THIS IS NOT HTTP" : kSoldOut}; });
+  ScriptedServer server([&](std::size_t number, std::string_view) {
+    return Step{number == 0 ? "HELLO, WORLD, THIS IS NOT HTTP" : kSoldOut};
+  });
   Options options = options_for(server);
   options.connections = 1;
   const RunResult result = run(options, small_plan(40));

@@ -2,10 +2,10 @@
 
 #include "base/time.h"
 
-#include <sys/epoll.h>
-
 #include <cstdint>
 #include <span>
+
+#include <sys/epoll.h>
 
 namespace weir::crowd {
 

@@ -1,9 +1,3 @@
-#include <gtest/gtest.h>
-
-#include <cstdio>
-#include <fstream>
-#include <string>
-
 #include "crowd/agenda.h"
 #include "crowd/cpu.h"
 #include "crowd/history.h"
@@ -11,14 +5,21 @@
 #include "crowd/timeline.h"
 #include "crowd/tokens.h"
 
+#include <cstdio>
+#include <fstream>
+#include <string>
+
 #include <unistd.h>
+
+#include <gtest/gtest.h>
 
 namespace weir::crowd {
 namespace {
 
 class TemporaryFile {
  public:
-  explicit TemporaryFile(std::string_view bytes = {}) : path_(testing::TempDir() + "weir_crowd_" + std::to_string(::getpid())) {
+  explicit TemporaryFile(std::string_view bytes = {})
+      : path_(testing::TempDir() + "weir_crowd_" + std::to_string(::getpid())) {
     std::ofstream(path_, std::ios::binary) << bytes;
   }
   ~TemporaryFile() { std::remove(path_.c_str()); }

@@ -1,12 +1,12 @@
 #include "crowd/histogram.h"
 
-#include <gtest/gtest.h>
+#include "base/random.h"
 
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
-#include "base/random.h"
+#include <gtest/gtest.h>
 
 namespace weir::crowd {
 namespace {

@@ -1,6 +1,6 @@
 #include "crowd/history.h"
 
-#include <fmt/format.h>
+#include "config/limits.h"
 
 #include <array>
 #include <bit>
@@ -9,7 +9,7 @@
 #include <cstring>
 #include <memory>
 
-#include "config/limits.h"
+#include <fmt/format.h>
 
 namespace weir::crowd {
 namespace {

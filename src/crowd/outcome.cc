@@ -4,10 +4,10 @@ namespace weir::crowd {
 namespace {
 
 constexpr std::array<std::string_view, kOutcomeCount> kNames{
-    "202",          "REPEATED",      "SOLD_OUT",        "ALREADY_PURCHASED", "LIMIT_REACHED",
-    "NUMBER_TAKEN", "SALE_ENDED",    "NOT_OPEN",        "PASS_REQUIRED",     "UNAUTHENTICATED",
-    "UNKNOWN_ITEM", "INVALID_REQUEST", "KEY_REUSED",    "TOO_MANY_REQUESTS", "UNAVAILABLE",
-    "OTHER_STATUS", "TIMED_OUT",     "CONNECTION_LOST", "MALFORMED",         "NOT_SENT"};
+    "202",          "REPEATED",        "SOLD_OUT",        "ALREADY_PURCHASED", "LIMIT_REACHED",
+    "NUMBER_TAKEN", "SALE_ENDED",      "NOT_OPEN",        "PASS_REQUIRED",     "UNAUTHENTICATED",
+    "UNKNOWN_ITEM", "INVALID_REQUEST", "KEY_REUSED",      "TOO_MANY_REQUESTS", "UNAVAILABLE",
+    "OTHER_STATUS", "TIMED_OUT",       "CONNECTION_LOST", "MALFORMED",         "NOT_SENT"};
 
 }  // namespace
 

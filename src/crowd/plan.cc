@@ -1,14 +1,14 @@
 #include "crowd/plan.h"
 
-#include <fmt/format.h>
+#include "base/random.h"
+#include "config/limits.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <utility>
 
-#include "base/random.h"
-#include "config/limits.h"
+#include <fmt/format.h>
 
 namespace weir::crowd {
 namespace {
@@ -39,9 +39,10 @@ std::string refusal(const PlanOptions& options) {
   const double span_us = options.shape == Shape::burst ? static_cast<double>(options.burst_over.count())
                                                        : options.buyers / options.rate_per_s * 1e6;
   if (span_us > 0 && span_us <= 0.9 * static_cast<double>(kCrowdSpanUsMax)) return {};
-  return fmt::format("the crowd would arrive over {:.0f} s; possible are more than 0 and at most {:.0f} s: "
-                     "change the burst or the rate",
-                     span_us / 1e6, 0.9e-6 * static_cast<double>(kCrowdSpanUsMax));
+  return fmt::format(
+      "the crowd would arrive over {:.0f} s; possible are more than 0 and at most {:.0f} s: "
+      "change the burst or the rate",
+      span_us / 1e6, 0.9e-6 * static_cast<double>(kCrowdSpanUsMax));
 }
 
 /// Buyers 1 to `count` in an order that has nothing to do with their numbers.

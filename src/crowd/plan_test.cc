@@ -1,12 +1,12 @@
 #include "crowd/plan.h"
 
-#include <gtest/gtest.h>
+#include "config/limits.h"
 
 #include <algorithm>
 #include <map>
 #include <set>
 
-#include "config/limits.h"
+#include <gtest/gtest.h>
 
 namespace weir::crowd {
 namespace {

@@ -1,9 +1,9 @@
 #include "crowd/request.h"
 
-#include <fmt/format.h>
-
 #include <array>
 #include <charconv>
+
+#include <fmt/format.h>
 
 namespace weir::crowd {
 namespace {
@@ -15,8 +15,8 @@ char* write_number(char* at, std::uint32_t number) { return std::to_chars(at, at
 }  // namespace
 
 RequestText::RequestText(const Options& options)
-    : before_token_(fmt::format("POST {} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer ", options.path,
-                                options.authority)) {
+    : before_token_(
+          fmt::format("POST {} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer ", options.path, options.authority)) {
   if (!options.key_tag.empty()) before_key_ = fmt::format("\r\nIdempotency-Key: {}-", options.key_tag);
   after_ = options.body.empty() ? "\r\nContent-Length: 0\r\n\r\n"
                                 : fmt::format("\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{}",

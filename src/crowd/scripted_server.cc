@@ -1,17 +1,18 @@
 #include "crowd/scripted_server.h"
 
-#include <fmt/format.h>
+#include "base/check.h"
 
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <utility>
 
-#include "base/check.h"
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <unistd.h>
+
+#include <fmt/format.h>
 
 namespace weir::crowd {
 namespace {

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <sys/socket.h>
-
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -13,6 +11,8 @@
 #include <thread>
 #include <vector>
 
+#include <sys/socket.h>
+
 namespace weir::crowd {
 
 /// For tests: a small HTTP responder on 127.0.0.1 that says what a script tells it to. A thread a connection, blocking
@@ -20,10 +20,10 @@ namespace weir::crowd {
 class ScriptedServer {
  public:
   struct Step {
-    std::string bytes;           // The whole answer; empty: none, ever.
-    int delay_ms = 0;            // Before the answer.
-    std::size_t piece = 0;       // 0: in one write; else so many bytes a write.
-    bool closes = false;         // After it.
+    std::string bytes;      // The whole answer; empty: none, ever.
+    int delay_ms = 0;       // Before the answer.
+    std::size_t piece = 0;  // 0: in one write; else so many bytes a write.
+    bool closes = false;    // After it.
   };
   /// `number` counts requests of the whole server from 0. Called under a lock, one at a time.
   using Script = std::function<Step(std::size_t number, std::string_view request)>;

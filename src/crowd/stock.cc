@@ -1,8 +1,8 @@
 #include "crowd/stock.h"
 
-#include <charconv>
-
 #include "crowd/answer.h"
+
+#include <charconv>
 
 namespace weir::crowd {
 namespace {

@@ -20,7 +20,7 @@ class Tally {
     bool keeps_history = false;
     std::uint32_t units_per_claim = 1;
     bool is_keyed = false;
-    std::uint64_t end_us = 0;          // The last moment of the run.
+    std::uint64_t end_us = 0;           // The last moment of the run.
     std::size_t requests_expected = 0;  // Without retries.
   };
   explicit Tally(const Options& options);

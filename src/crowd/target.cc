@@ -1,12 +1,12 @@
 #include "crowd/target.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cstring>
 
 #include <netdb.h>
+
+#include <fmt/format.h>
 
 namespace weir::crowd {
 namespace {
@@ -45,7 +45,8 @@ Parsed<Target> parse_target(std::string_view url) {
   if (port.empty()) return target;
   const char* end = port.data() + port.size();
   const auto [read, error] = std::from_chars(port.data() + 1, end, target.port);
-  if (port.front() != ':' || error != std::errc{} || read != end || target.port == 0) return refuse("has no sound port");
+  if (port.front() != ':' || error != std::errc{} || read != end || target.port == 0)
+    return refuse("has no sound port");
   return target;
 }
 

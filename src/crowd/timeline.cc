@@ -1,8 +1,8 @@
 #include "crowd/timeline.h"
 
-#include <algorithm>
-
 #include "config/limits.h"
+
+#include <algorithm>
 
 namespace weir::crowd {
 namespace {

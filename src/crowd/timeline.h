@@ -9,8 +9,8 @@
 
 namespace weir::crowd {
 
-/// What was asked and answered in each short stretch of a run, in bounded memory: the stretch is 10 ms, or as many times
-/// that as the longest possible run needs.
+/// What was asked and answered in each short stretch of a run, in bounded memory: the stretch is 10 ms, or as many
+/// times that as the longest possible run needs.
 class Timeline {
  public:
   struct Bin {

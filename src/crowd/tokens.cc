@@ -1,18 +1,19 @@
 #include "crowd/tokens.h"
 
-#include <fmt/format.h>
+#include "base/check.h"
+#include "config/limits.h"
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
-#include "base/check.h"
-#include "config/limits.h"
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <fmt/format.h>
 
 namespace weir::crowd {
 
@@ -22,7 +23,7 @@ Result<std::unique_ptr<TokenFile>> TokenFile::open(const std::string& path) {
   };
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return refuse("cannot be opened");
-  struct stat status {};
+  struct stat status{};
   const bool has_size = ::fstat(file, &status) == 0;
   const auto size = static_cast<std::size_t>(has_size ? status.st_size : 0);
   if (size == 0) {

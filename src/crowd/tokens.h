@@ -36,8 +36,8 @@ class TokenList final : public TokenSource {
 /// A file with one token a line, mapped into memory.
 class TokenFile final : public TokenSource {
  public:
-  /// Fails with `unfit`: no such file, an empty line, a line beyond kTokenBytesMax, or a byte that no token has (it could
-  /// forge a header). The message names the line.
+  /// Fails with `unfit`: no such file, an empty line, a line beyond kTokenBytesMax, or a byte that no token has (it
+  /// could forge a header). The message names the line.
   [[nodiscard]] static Result<std::unique_ptr<TokenFile>> open(const std::string& path);
   ~TokenFile() override;
   TokenFile(const TokenFile&) = delete;
