@@ -143,7 +143,11 @@ function tick() {
     setTimeout(() => statePoller.now(), 1000 + 1000 * Math.random());
   }
   const off = clock.quality === 'fine' ? Math.abs(Date.now() - clock.now()) : 0;
-  notice('clock', off > 30_000 ? t('sale.clock_off', { time: spoken(off) }) : null, 'warn');
+  notice(
+    'clock',
+    off > 30_000 ? t('sale.clock_off', { time: spoken(off < 60_000 ? off : 60_000 * Math.round(off / 60_000)) }) : null,
+    'warn',
+  );
   show();
 }
 
