@@ -128,8 +128,21 @@ inline constexpr std::size_t kSecretBytesMax = 4096;
 inline constexpr std::size_t kSalesMax = 65'536;             // Of one process; sale numbers are dense from 1.
 inline constexpr std::size_t kEndedIdsMax = 4'000'000;       // Ended orders remembered; past them the ledger answers.
 inline constexpr std::size_t kStockChangesMax = 1'000'000;   // Changes of totals remembered since the start.
+inline constexpr std::size_t kGateTableBytesMax = std::size_t{64} << 30;  // One array of a table of holds; beyond: unfit.
 inline constexpr int kKnownBuyerTriesMax = 8;                // Reads that a release may disturb before the desk is asked.
 inline constexpr int kShelfReadTriesMax = 1000;              // The same for a shelf; each needs two changes in between.
+
+// Ledger.
+inline constexpr std::int64_t kLedgerReserveBytes = 16 * 1024 * 1024;  // Kept free for payments.
+inline constexpr std::int64_t kLedgerLogBytesMax = 512 * 1024 * 1024;  // The log: no claims beyond it.
+inline constexpr std::int64_t kLedgerLogCopyPart = 8;        // From 1/8 of that on, a commit copies the log itself.
+inline constexpr std::int64_t kLedgerLogTidyPart = 32;       // From 1/32 of that on, it is copied when there is time.
+inline constexpr std::int64_t kPromiseSlackUs = 120'000'000; // How far a promised payBy may lie beyond the ledger's own.
+inline constexpr std::size_t kOrdersPerBuyerMax = 10'000;    // What a list of a buyer's orders looks at, each sale.
+inline constexpr std::size_t kDomainsMax = 64;               // Of one tenant.
+inline constexpr std::size_t kChangeKeyBytesMax = 255;       // The key of a stock change.
+inline constexpr std::int64_t kPayWithinUsMin = 1'000;
+inline constexpr std::int64_t kPayWithinUsMax = 366LL * 86'400 * 1'000'000;
 
 static_assert(kGateBatchMax <= kLedgerBatchMax);
 static_assert(kHeaderBytesMax + kBodyBytesMax + kChunkFrameBytesMax + kTrailerBytesMax + 1024 <= kReadBytesMax,

@@ -105,7 +105,14 @@ enum class Settled : std::uint8_t {
 /// What the gate must do because of what was settled, exactly once and after the commit.
 enum class GateEffect : std::uint8_t { none, release, sell };
 
-enum class PaymentState : std::uint8_t { started = 0, declined = 1, captured = 2, late = 3, refund_due = 4, refunded = 5 };
+enum class PaymentState : std::uint8_t {
+  started = 0,
+  declined = 1,
+  captured = 2,
+  late = 3,
+  refund_due = 4,
+  refunded = 5
+};
 [[nodiscard]] constexpr std::string_view name(PaymentState state) {
   switch (state) {
     case PaymentState::started: return "STARTED";
@@ -179,18 +186,18 @@ enum class SaleAction : std::uint8_t { open, pause, resume, close };
 
 enum class Changed : std::uint8_t {
   done,
-  repeated,       // The same change was made before (same id and contents, or same key).
-  exists,         // The id is taken by something else.
-  unknown,        // No such tenant, sale or item.
-  refused,        // The state does not allow it (a closed sale cannot be opened again).
+  repeated,        // The same change was made before (same id and contents, or same key).
+  exists,          // The id is taken by something else.
+  unknown,         // No such tenant, sale or item.
+  refused,         // The state does not allow it (a closed sale cannot be opened again).
   below_committed  // The total would pass under held + sold; `minimum` says what is possible.
 };
 struct ChangeResult {
   Changed changed = Changed::refused;
-  std::int64_t minimum = 0;   // below_committed: held + sold.
-  std::int64_t total = 0;     // Stock changes: the total now.
+  std::int64_t minimum = 0;     // below_committed: held + sold.
+  std::int64_t total = 0;       // Stock changes: the total now.
   std::uint64_t change_id = 0;  // Stock changes: a number for `Gate::restock`.
-  ItemNo item;                // Stock changes and new items.
+  ItemNo item;                  // Stock changes and new items.
 };
 
 /// The ledger is the record: durable, the last word on who bought what.
@@ -203,8 +210,8 @@ struct ChangeResult {
 /// Time: deadlines are compared with the ledger's own clock, inside the statement that changes the state.
 /// Threads: one owner thread, the ledger writer. Readers are `LedgerReader`s of their own.
 /// Blocking: every call waits for storage, at most until `deadline`. Never from a reactor.
-/// Failures: `unavailable` means nothing happened and the connection is good (disk full, busy). `timed_out` means it may
-/// have happened: call `recover` until it succeeds, then ask again with the same ids. `corrupt`: stop.
+/// Failures: `unavailable` means nothing happened and the connection is good (disk full, busy). `timed_out` means it
+/// may have happened: call `recover` until it succeeds, then ask again with the same ids. `corrupt`: stop.
 class Ledger {
  public:
   virtual ~Ledger() = default;
@@ -225,7 +232,8 @@ class Ledger {
   /// The earliest payBy of a PENDING order; null when there is none.
   [[nodiscard]] virtual Result<std::optional<Instant>> next_expiry() = 0;
 
-  [[nodiscard]] virtual Result<ChangeResult> create_tenant(std::string_view id, std::span<const std::string> domains) = 0;
+  [[nodiscard]] virtual Result<ChangeResult> create_tenant(std::string_view id,
+                                                           std::span<const std::string> domains) = 0;
   [[nodiscard]] virtual Result<ChangeResult> create_sale(const SaleDraft& draft) = 0;
   [[nodiscard]] virtual Result<ChangeResult> change_sale(std::string_view tenant, std::string_view sale,
                                                          SaleAction action) = 0;
@@ -282,7 +290,8 @@ class LedgerReader {
 
   [[nodiscard]] virtual Result<Catalog> catalog() = 0;
   [[nodiscard]] virtual Result<std::optional<Order>> order(OrderId id) = 0;
-  /// The buyer's orders, newest first, after `cursor` (empty: from the newest). Writes the next cursor, empty at the end.
+  /// The buyer's orders, newest first, after `cursor` (empty: from the newest). Writes the next cursor, empty at the
+  /// end.
   [[nodiscard]] virtual Result<std::vector<Order>> orders_of(TenantNo tenant, std::string_view buyer, std::size_t count,
                                                              std::string& cursor) = 0;
   [[nodiscard]] virtual Result<BuyerStanding> standing(TenantNo tenant, SaleNo sale, std::string_view buyer) = 0;

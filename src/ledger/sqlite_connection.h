@@ -5,13 +5,13 @@
 #include "domain/ids.h"
 #include "domain/money.h"
 
-#include <sqlite3.h>
-
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include <sqlite3.h>
 
 /// SQLite as the ledger's files use it. Inside this folder a failed call throws `SqliteFailure`; the public calls of
 /// the adapter catch it and return an `Error`.
@@ -20,10 +20,15 @@ namespace weir::sqlite {
 struct SqliteFailure {
   int code = 0;  // Extended result code.
   std::string message;
+
+  [[nodiscard]] int kind() const { return code & 0xff; }
 };
 
-/// What a result code means to the caller of a port. `in_commit`: whatever went wrong there may have happened.
-[[nodiscard]] Error error_of(const SqliteFailure& failure, bool in_commit);
+/// Where a call failed decides what its failure means: a failed read did nothing, a failed commit may have happened.
+enum class Stage : std::uint8_t { opening, reading, working, committing };
+
+/// What a failure means to the caller of a port.
+[[nodiscard]] Error error_of(const SqliteFailure& failure, Stage stage);
 
 /// A prepared statement that is kept and reset. Binds count from 1, columns from 0.
 class Statement {
@@ -33,6 +38,7 @@ class Statement {
 
   Statement& bind(int at, std::int64_t value);
   Statement& bind(int at, std::string_view text);
+  Statement& bind(int at, Instant moment) { return bind(at, moment.us); }
   Statement& bind_blob(int at, std::string_view bytes);
   Statement& bind_null(int at);
   template <typename Tag>
@@ -44,12 +50,16 @@ class Statement {
   Statement& bind(int at, Number<Tag, std::uint32_t> number) {
     return bind(at, std::int64_t{number.value});
   }
-  Statement& bind(int at, Instant moment) { return bind(at, moment.us); }
+  /// As `bind`, without a copy: what is bound must live until the statement has run. For the hot path.
+  Statement& bind_kept(int at, std::string_view text);
+  Statement& bind_kept_blob(int at, std::string_view bytes);
 
   /// True: a row is there. False: done, and the statement is reset.
   [[nodiscard]] bool step();
   /// Runs a statement without rows and resets it.
   void run();
+  /// The same; returns how many rows it changed.
+  [[nodiscard]] std::int64_t run_counted();
   void reset();
 
   [[nodiscard]] std::int64_t whole(int at) const { return sqlite3_column_int64(handle_.get(), at); }
@@ -61,6 +71,10 @@ class Statement {
   template <typename Id>
   [[nodiscard]] Id id(int at) const {
     return Id::from_bytes(blob(at)).value_or(Id{});
+  }
+  template <typename No>
+  [[nodiscard]] No number(int at) const {
+    return {static_cast<std::uint32_t>(whole(at))};
   }
   [[nodiscard]] Money money(int value_at, int currency_at) const;
 
@@ -85,24 +99,36 @@ class ResetLater {
   Statement& statement_;
 };
 
-enum class Access : std::uint8_t { write, read };
+/// `make`: the writer, and the file is made if it is missing. `write`: the writer, of a file that is there.
+enum class Access : std::uint8_t { make, write, read };
 
-/// An open connection whose settings were read back: WAL, synchronous FULL, foreign keys on.
+struct ConnectionOptions {
+  std::string path;
+  std::string vfs;  // Empty: the machine's.
+  Access access = Access::read;
+  std::int64_t log_keep_bytes = 0;  // What the log file is cut back to after it was copied.
+};
+
+/// An open connection whose settings were set and read back: WAL, `synchronous` FULL, foreign keys on, checkpoints only
+/// when asked for. Closing it copies no log: that is asked for as well.
 class Connection {
  public:
   /// Throws SqliteFailure; a setting that did not take is SQLITE_MISUSE with a message that names it.
-  Connection(const std::string& path, const std::string& vfs, Access access);
+  explicit Connection(const ConnectionOptions& options);
 
   [[nodiscard]] sqlite3* get() const { return handle_.get(); }
   void execute(const std::string& sql);
   [[nodiscard]] Statement prepare(std::string_view sql) const { return Statement{handle_.get(), sql}; }
   void wait_when_busy(Micros most);
+  [[nodiscard]] SqliteFailure failure(int code) const;
 
  private:
   struct Close {
     void operator()(sqlite3* db) const { sqlite3_close_v2(db); }
   };
-  void require(const std::string& pragma, std::string_view wanted);
+  void set_up(const ConnectionOptions& options);
+  /// Sets a pragma and asks what it is now: some answer when they are set, some must be asked.
+  void require(std::string_view pragma, std::string_view value, std::string_view wanted);
 
   std::unique_ptr<sqlite3, Close> handle_;
 };

@@ -4,46 +4,44 @@
 #include "base/result.h"
 #include "ledger/ledger.h"
 #include "ledger/sqlite_connection.h"
+#include "ledger/sqlite_options.h"
 
 #include <functional>
 #include <memory>
-#include <string>
 #include <unordered_map>
 
 namespace weir {
 
-/// Where a ledger lies and how it is opened.
-struct SqliteOptions {
-  std::string data;          // The folder. It is made if it is missing.
-  std::string vfs;           // Empty: the machine's. Tests hand in a simulated disk.
-  bool uses_lock = true;     // Off only on a simulated disk.
-  std::int64_t reserve_bytes = 16 * 1024 * 1024;  // Kept free for payments when the disk fills up.
-  std::function<std::int64_t()> free_bytes;       // Of the disk; empty: asked of the file system.
-};
-
 /// The embedded ledger: one SQLite file in WAL mode, every commit synced.
 ///
-/// One process at a time: a lock file in the folder refuses a second one. Its epoch, stored in the file, grows with every
-/// opening. After a commit that may or may not have happened every call answers `timed_out` until `recover` has closed
-/// and opened the file again. Claims are refused with `unavailable` while the disk has less free than the reserve;
-/// settling and expiring go on, and give up the reserve file when they must.
+/// One process at a time: a lock file in the folder refuses a second one. Its epoch, stored in the file, grows with
+/// every opening. After a commit that may or may not have happened every call answers `timed_out` until `recover` has
+/// closed and opened the file again and has written everything that counts anew. Claims are refused with `unavailable`
+/// while the disk has less free than the reserve; settling and expiring go on, and give up the reserve file when they
+/// must.
+///
+/// Order of a claim's checks: its id, the request keys, the item, the limit, the stock. A refund without restocking
+/// leaves the units sold and the buyer's: they count in I1 and I3, and `LedgerReader::live_orders` names them.
 ///
 /// Threads, blocking, failures: as the port says.
 class SqliteLedger final : public Ledger {
  public:
   /// Opens or makes the ledger and brings its schema up to date. `unfit` when another process holds it, or a setting
-  /// did not take.
-  [[nodiscard]] static Result<std::unique_ptr<SqliteLedger>> open(SqliteOptions options, const Clock& clock, Random& random);
+  /// did not take. `clock` and `random` must outlive it.
+  [[nodiscard]] static Result<std::unique_ptr<SqliteLedger>> open(SqliteOptions options, const Clock& clock,
+                                                                  Random& random);
   ~SqliteLedger() override;
 
-  [[nodiscard]] Result<void> record(std::span<const Claim> claims, std::span<Outcome> outcomes, Deadline deadline) override;
+  [[nodiscard]] Result<void> record(std::span<const Claim> claims, std::span<Outcome> outcomes,
+                                    Deadline deadline) override;
   [[nodiscard]] Result<void> settle(std::span<const SettleCommand> commands, std::span<Settlement> settlements,
                                     Deadline deadline) override;
   [[nodiscard]] Result<std::size_t> expire(std::span<Ended> ended, Deadline deadline) override;
   [[nodiscard]] Result<std::optional<Instant>> next_expiry() override;
   [[nodiscard]] Result<ChangeResult> create_tenant(std::string_view id, std::span<const std::string> domains) override;
   [[nodiscard]] Result<ChangeResult> create_sale(const SaleDraft& draft) override;
-  [[nodiscard]] Result<ChangeResult> change_sale(std::string_view tenant, std::string_view sale, SaleAction action) override;
+  [[nodiscard]] Result<ChangeResult> change_sale(std::string_view tenant, std::string_view sale,
+                                                 SaleAction action) override;
   [[nodiscard]] Result<ChangeResult> add_item(const ItemDraft& draft) override;
   [[nodiscard]] Result<ChangeResult> change_stock(std::string_view tenant, std::string_view item, std::int64_t delta,
                                                   std::string_view key) override;
@@ -51,8 +49,10 @@ class SqliteLedger final : public Ledger {
   [[nodiscard]] Result<void> tidy_up() override;
   [[nodiscard]] Instant now() const override { return clock_.now(); }
 
+  /// Raised and stored by every opening.
   [[nodiscard]] std::int64_t epoch() const { return epoch_; }
-  [[nodiscard]] std::int64_t wal_bytes() const { return wal_frames_ * 4096; }
+  /// What the log holds that was not yet copied into the ledger's file.
+  [[nodiscard]] std::int64_t log_bytes() const;
 
  private:
   struct Statements;
@@ -68,44 +68,77 @@ class SqliteLedger final : public Ledger {
     std::int32_t limit = 1;
     Micros pay_within{0};
   };
+  /// A buyer's row while a batch or a command looks at it.
+  struct BuyerRow {
+    std::int64_t units = 0;
+    std::optional<OrderId> last_order;
+  };
 
   SqliteLedger(SqliteOptions options, const Clock& clock, Random& random);
-  void connect();
+
+  // sqlite_ledger.cc: opening, and the transaction that everything else runs in.
+  void connect(sqlite::Access access);
   void migrate();
+  void found();
+  void raise_epoch();
+  /// Runs `work` in one transaction; its failures become the port's.
+  [[nodiscard]] Result<void> transact(Deadline deadline, const std::function<void()>& work);
+  [[nodiscard]] Error undo(const sqlite::SqliteFailure& failure, sqlite::Stage stage);
+  /// The same for what must go on when the disk is full: once more after giving up the reserve.
+  [[nodiscard]] Result<void> transact_on_reserve(Deadline deadline, const std::function<void()>& work);
+  [[nodiscard]] Result<ChangeResult> change(const std::function<ChangeResult()>& work);
+
+  // sqlite_upkeep.cc: the log, the free space, recovery.
   [[nodiscard]] std::int64_t free_bytes() const;
   [[nodiscard]] Result<void> check_room() const;
   void make_reserve();
   void drop_reserve();
-
-  /// Runs `work` in one transaction; its failures become the port's.
-  [[nodiscard]] Result<void> transact(Deadline deadline, const std::function<void()>& work);
+  void shorten_log();
+  void copy_log(int mode, Micros wait);
 
   // sqlite_record.cc
   void record_batch(std::span<const Claim> claims, std::span<Outcome> outcomes);
+  [[nodiscard]] Outcome record_one(const Claim& claim, Instant at);
+  [[nodiscard]] std::optional<Recording> try_claim(const Claim& claim, const SaleRow& sale, ItemRow& item,
+                                                   Outcome& outcome, Instant at);
+  [[nodiscard]] bool put_order(const Claim& claim, const ItemRow& item, const Outcome& outcome, Instant at,
+                               std::optional<OrderId> previous);
   [[nodiscard]] bool meet_earlier(const Claim& claim, Outcome& outcome);
   [[nodiscard]] const SaleRow& sale_row(SaleNo sale);
   [[nodiscard]] ItemRow* item_row(ItemNo item);
+  [[nodiscard]] BuyerRow buyer_row(TenantNo tenant, SaleNo sale, std::string_view buyer);
   void forget_rows();
 
-  // sqlite_settle.cc
+  // sqlite_payments.cc
   [[nodiscard]] Settlement settle_one(const StartPayment& command);
-  [[nodiscard]] Settlement settle_one(const PaymentEvent& command);
-  [[nodiscard]] Settlement settle_one(const CancelOrder& command);
-  [[nodiscard]] Settlement settle_one(const DecideLate& command);
-  [[nodiscard]] Settlement settle_one(const RefundOrder& command);
+  [[nodiscard]] Settlement start_payment(const StartPayment& command, Order order);
+  void apply_early_events(const Payment& payment, Settlement& settlement);
+  [[nodiscard]] Settlement settle_one(const PaymentEvent& event);
   [[nodiscard]] Settlement apply_event(const PaymentEvent& event, Payment payment);
+  [[nodiscard]] Settlement decline(Payment payment, Order order);
   [[nodiscard]] Settlement capture(const PaymentEvent& event, Payment payment, Order order);
-  [[nodiscard]] Settlement finish_refund(const PaymentEvent& event, Payment payment, Order order);
+  [[nodiscard]] Settlement capture_after_end(Payment payment, Order order);
+  [[nodiscard]] Settlement settle_one(const DecideLate& command);
+  [[nodiscard]] bool may_retake(const Order& order);
+
+  // sqlite_refunds.cc
+  [[nodiscard]] Settlement settle_one(const RefundOrder& command);
+  [[nodiscard]] Settlement refund_due_event(const PaymentEvent& event, Payment payment, Order order);
   [[nodiscard]] Settlement owe_refund(Payment payment, const Order& order, Money amount, std::string_view reason);
-  [[nodiscard]] std::optional<Settled> check_key(const std::optional<RequestKey>& key);
+  [[nodiscard]] GateEffect finish_refund(RefundId refund, const Payment& payment, const Order& order);
+  [[nodiscard]] std::int64_t kept_units(OrderId order);
+
+  // sqlite_settle.cc: cancelling, and what all commands share.
+  [[nodiscard]] Settlement settle_one(const CancelOrder& command);
+  [[nodiscard]] bool is_key_reused(const std::optional<RequestKey>& key);
   void keep_key(const std::optional<RequestKey>& key);
   [[nodiscard]] std::optional<Order> find_order(OrderId id);
+  [[nodiscard]] std::optional<Order> find_own_order(TenantNo tenant, std::string_view buyer, OrderId id);
   [[nodiscard]] std::optional<Payment> find_payment(PaymentId id);
   void set_payment_state(PaymentId id, PaymentState state);
   void move_units(ItemNo item, std::int64_t held, std::int64_t sold);
   void move_buyer(const Order& order, std::int64_t units);
   void add_event(OrderId order, std::string_view event, std::string_view detail);
-  [[nodiscard]] bool end_order(Order& order, OrderStatus status, std::string_view reason);
 
   const SqliteOptions options_;
   const Clock& clock_;
@@ -116,52 +149,12 @@ class SqliteLedger final : public Ledger {
   std::unordered_map<std::uint32_t, SaleRow> sales_;  // Of the batch.
   std::unordered_map<std::uint32_t, ItemRow> items_;
   std::int64_t epoch_ = 0;
-  std::int64_t floor_bytes_ = 0;
-  std::int64_t wal_frames_ = 0;
+  std::int64_t floor_bytes_ = 0;     // Under this much free space claims are refused.
+  std::int64_t log_frames_ = 0;      // Written since the log was last copied whole.
+  std::int64_t copy_at_frames_ = 0;  // The next commit that copies the log itself.
   bool is_unknown_ = false;
+  bool is_full_ = false;  // The last failure was a full disk.
   bool has_reserve_ = false;
 };
-
-/// A read-only connection beside the writer's.
-class SqliteReader final : public LedgerReader {
- public:
-  [[nodiscard]] static Result<std::unique_ptr<SqliteReader>> open(const SqliteOptions& options, const Clock& clock);
-  ~SqliteReader() override;
-
-  [[nodiscard]] Result<Catalog> catalog() override;
-  [[nodiscard]] Result<std::optional<Order>> order(OrderId id) override;
-  [[nodiscard]] Result<std::vector<Order>> orders_of(TenantNo tenant, std::string_view buyer, std::size_t count,
-                                                     std::string& cursor) override;
-  [[nodiscard]] Result<BuyerStanding> standing(TenantNo tenant, SaleNo sale, std::string_view buyer) override;
-  [[nodiscard]] Result<std::optional<Payment>> payment(PaymentId id) override;
-  [[nodiscard]] Result<std::vector<RefundDue>> refunds_due(std::size_t count) override;
-  [[nodiscard]] Result<std::vector<Payment>> undecided_late(std::size_t count) override;
-  [[nodiscard]] Result<void> live_orders(const std::function<void(const Ended&, bool sold)>& each) override;
-  [[nodiscard]] Result<void> ended_orders(const std::function<void(OrderId, SaleNo)>& each) override;
-  [[nodiscard]] Result<std::vector<std::pair<ItemNo, Shelf>>> shelves() override;
-  [[nodiscard]] Result<std::vector<LifeLine>> life_of(OrderId id) override;
-  [[nodiscard]] Result<AuditReport> audit() override;
-
- private:
-  struct Statements;
-  SqliteReader(const SqliteOptions& options, const Clock& clock);
-  /// Runs `work` inside one read transaction, so that it sees one state.
-  template <typename T>
-  [[nodiscard]] Result<T> look(const std::function<T()>& work);
-  void run_audit(AuditReport& report);
-
-  const Clock& clock_;
-  std::unique_ptr<sqlite::Connection> connection_;
-  std::unique_ptr<Statements> statements_;
-};
-
-/// Columns of an order in the one order that `read_order` reads.
-inline constexpr std::string_view kOrderColumns =
-    "order_id, tenant_no, sale_no, item_no, buyer, quantity, amount, currency, status, reason, digest, created_at, "
-    "pay_by, paid_at, ended_at";
-[[nodiscard]] Order read_order(const sqlite::Statement& row);
-inline constexpr std::string_view kPaymentColumns =
-    "payment_id, order_id, tenant_no, gateway, amount, currency, state, created_at, expires_at";
-[[nodiscard]] Payment read_payment(const sqlite::Statement& row);
 
 }  // namespace weir

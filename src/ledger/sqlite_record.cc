@@ -1,23 +1,129 @@
+#include "base/check.h"
+#include "config/limits.h"
 #include "ledger/sqlite_ledger.h"
 #include "ledger/sqlite_statements.h"
 
 #include <algorithm>
 
 namespace weir {
-namespace {
 
-constexpr Micros kPromiseSlack{120'000'000};  // How far a promised payBy may lie beyond our own.
-
-}  // namespace
+using sqlite::ResetLater;
 
 Result<void> SqliteLedger::record(std::span<const Claim> claims, std::span<Outcome> outcomes, Deadline deadline) {
+  CHECK(claims.size() == outcomes.size() && claims.size() <= kLedgerBatchMax, "claims={}", claims.size());
+  if (is_unknown_) return fail(Failure::timed_out, "a commit is unknown: the ledger has to recover first");
   if (const auto room = check_room(); !room) return room;
   if (claims.empty()) {
-    // A probe: whether a commit would be taken now.
-    return transact(deadline, [&] { connection_->execute("UPDATE flash_sale_meta SET value = value WHERE name = 'epoch'"); });
+    // A probe: whether storage would take a commit now. It writes, because an empty transaction would not ask.
+    return transact(deadline, [&] { connection_->execute("UPDATE flash_sale_meta SET value = value"); });
   }
-  forget_rows();
   return transact(deadline, [&] { record_batch(claims, outcomes); });
+}
+
+void SqliteLedger::record_batch(std::span<const Claim> claims, std::span<Outcome> outcomes) {
+  forget_rows();
+  const Instant at = clock_.now();
+  for (std::size_t i = 0; i < claims.size(); ++i) outcomes[i] = record_one(claims[i], at);
+  for (const auto& [item, row] : items_) {
+    if (row.taken > 0) statements_->take_held.bind(1, std::int64_t{item}).bind(2, row.taken).run();
+  }
+}
+
+Outcome SqliteLedger::record_one(const Claim& claim, Instant at) {
+  CHECK(!claim.retake, "late money is decided by DecideLate, order {}", claim.order.text());
+  Outcome outcome{.order = claim.order,
+                  .fate = Fate::durable,
+                  .recording = Recording::recorded,
+                  .status = OrderStatus::pending,
+                  .pay_by = {}};
+  ItemRow* item = item_row(claim.item);
+  const SaleRow& sale = sale_row(claim.sale);
+  auto refusal = std::optional{Recording::unknown_item};
+  const bool is_known = item != nullptr && item->sale == claim.sale && sale.tenant == claim.tenant;
+  if (is_known && claim.units >= 1 && claim.units <= kUnitsPerClaimMax) {
+    refusal = try_claim(claim, sale, *item, outcome, at);
+    if (!refusal) {
+      item->room -= claim.units;
+      item->taken += claim.units;
+      return outcome;
+    }
+  }
+  if (!meet_earlier(claim, outcome)) outcome.recording = *refusal;
+  return outcome;
+}
+
+/// Writes the order, or says why not; whether its id was there before is for the caller to find out. A new buyer costs
+/// two statements, and nearly every buyer is new.
+std::optional<Recording> SqliteLedger::try_claim(const Claim& claim, const SaleRow& sale, ItemRow& item,
+                                                 Outcome& outcome, Instant at) {
+  Statements& sql = *statements_;
+  if (claim.units > sale.limit) return Recording::over_limit;
+  if (claim.units > item.room) {
+    const std::int64_t held = buyer_row(claim.tenant, claim.sale, claim.buyer.view()).units;
+    return held + claim.units > sale.limit ? Recording::over_limit : Recording::exceeds_stock;
+  }
+  if (claim.keyed) {
+    auto& key = sql.find_request_key.bind(1, claim.order);
+    const ResetLater later{key};
+    if (key.step()) return Recording::key_reused;
+  }
+  const Instant own = at + sale.pay_within;
+  outcome.pay_by = std::max(own, std::min(claim.promised_pay_by, own + Micros{kPromiseSlackUs}));
+  const auto id = claim.order.bytes();
+  const std::string_view order{id.data(), id.size()};
+  sql.put_buyer.bind(1, claim.tenant).bind_kept(2, claim.buyer.view()).bind(3, claim.sale);
+  sql.put_buyer.bind(4, std::int64_t{claim.units}).bind(5, std::int64_t{sale.limit}).bind_kept_blob(6, order);
+  if (sql.put_buyer.run_counted() == 1) {
+    if (put_order(claim, item, outcome, at, std::nullopt)) return std::nullopt;
+    sql.drop_buyer.bind(1, claim.tenant).bind(2, claim.buyer.view()).bind(3, claim.sale).run();
+    return Recording::key_reused;
+  }
+  const BuyerRow buyer = buyer_row(claim.tenant, claim.sale, claim.buyer.view());
+  if (buyer.units + claim.units > sale.limit) return Recording::over_limit;
+  if (!put_order(claim, item, outcome, at, buyer.last_order)) return Recording::key_reused;
+  sql.add_to_buyer.bind(1, claim.tenant).bind_kept(2, claim.buyer.view()).bind(3, claim.sale);
+  sql.add_to_buyer.bind(4, std::int64_t{claim.units}).bind(5, std::int64_t{sale.limit}).bind_kept_blob(6, order).run();
+  return std::nullopt;
+}
+
+/// False: an order has this id already.
+bool SqliteLedger::put_order(const Claim& claim, const ItemRow& item, const Outcome& outcome, Instant at,
+                             std::optional<OrderId> previous) {
+  const auto amount = times(item.price, claim.units);
+  CHECK(amount, "price={} units={}", item.price.value, claim.units);
+  const auto id = claim.order.bytes();
+  auto& put = statements_->put_order;
+  put.bind_kept_blob(1, {id.data(), id.size()}).bind(2, claim.tenant).bind(3, claim.sale).bind(4, claim.item);
+  put.bind_kept(5, claim.buyer.view()).bind(6, std::int64_t{claim.units}).bind(7, amount->value);
+  put.bind_kept(8, item.price.currency.view()).bind(9, static_cast<std::int64_t>(claim.digest.value));
+  put.bind(10, at).bind(11, outcome.pay_by);
+  if (previous)
+    put.bind(12, *previous);
+  else
+    put.bind_null(12);
+  return put.run_counted() == 1;
+}
+
+/// The id stands for an order, or for another request: the first answer holds.
+bool SqliteLedger::meet_earlier(const Claim& claim, Outcome& outcome) {
+  if (const auto order = find_order(claim.order)) {
+    outcome.status = order->status;
+    outcome.pay_by = order->pay_by;
+    const bool is_same =
+        order->digest == claim.digest && order->buyer == claim.buyer.view() && order->tenant == claim.tenant;
+    if (!is_same)
+      outcome.recording = Recording::key_reused;
+    else
+      outcome.recording = is_live(order->status) ? Recording::repeated : Recording::ended;
+    return true;
+  }
+  outcome.pay_by = {};
+  if (!claim.keyed) return false;
+  auto& key = statements_->find_request_key.bind(1, claim.order);
+  const ResetLater later{key};
+  if (!key.step()) return false;
+  outcome.recording = Recording::key_reused;
+  return true;
 }
 
 void SqliteLedger::forget_rows() {
@@ -30,9 +136,9 @@ const SqliteLedger::SaleRow& SqliteLedger::sale_row(SaleNo sale) {
   if (found != sales_.end()) return found->second;
   SaleRow row;
   auto& read = statements_->read_sale.bind(1, sale);
-  const sqlite::ResetLater later{read};
+  const ResetLater later{read};
   if (read.step()) {
-    row.tenant = {static_cast<std::uint32_t>(read.whole(0))};
+    row.tenant = read.number<TenantNo>(0);
     row.limit = static_cast<std::int32_t>(read.whole(1));
     row.pay_within = Micros{read.whole(2)};
   }
@@ -43,81 +149,17 @@ SqliteLedger::ItemRow* SqliteLedger::item_row(ItemNo item) {
   const auto found = items_.find(item.value);
   if (found != items_.end()) return &found->second;
   auto& read = statements_->read_item.bind(1, item);
-  const sqlite::ResetLater later{read};
+  const ResetLater later{read};
   if (!read.step()) return nullptr;
-  const ItemRow row{.sale = {static_cast<std::uint32_t>(read.whole(0))}, .price = read.money(1, 2), .room = read.whole(3), .taken = 0};
+  const ItemRow row{.sale = read.number<SaleNo>(0), .price = read.money(1, 2), .room = read.whole(3), .taken = 0};
   return &items_.emplace(item.value, row).first->second;
 }
 
-bool SqliteLedger::meet_earlier(const Claim& claim, Outcome& outcome) {
-  auto& earlier = statements_->find_order.bind(1, claim.order);
-  const sqlite::ResetLater later{earlier};
-  if (earlier.step()) {
-    const Order order = read_order(earlier);
-    outcome.status = order.status;
-    outcome.pay_by = order.pay_by;
-    const bool is_same = order.digest == claim.digest && order.buyer == claim.buyer.view() && order.tenant == claim.tenant;
-    if (!is_same) outcome.recording = Recording::key_reused;
-    else outcome.recording = is_live(order.status) ? Recording::repeated : Recording::ended;
-    return true;
-  }
-  if (!claim.keyed) return false;
-  auto& key = statements_->find_request_key.bind(1, claim.order);
-  const sqlite::ResetLater key_later{key};
-  if (!key.step()) return false;
-  outcome.recording = Recording::key_reused;
-  return true;
-}
-
-void SqliteLedger::record_batch(std::span<const Claim> claims, std::span<Outcome> outcomes) {
-  Statements& sql = *statements_;
-  const Instant at = clock_.now();
-  for (std::size_t i = 0; i < claims.size(); ++i) {
-    const Claim& claim = claims[i];
-    Outcome& outcome = outcomes[i];
-    outcome = {.order = claim.order, .fate = Fate::durable, .recording = Recording::recorded, .status = OrderStatus::pending, .pay_by = {}};
-    if (meet_earlier(claim, outcome)) continue;
-    ItemRow* item = item_row(claim.item);
-    const SaleRow& sale = sale_row(claim.sale);
-    const auto amount = item == nullptr ? std::nullopt : times(item->price, claim.units);
-    if (!amount || item->sale != claim.sale || sale.tenant != claim.tenant || claim.units < 1) {
-      outcome.recording = Recording::unknown_item;
-      continue;
-    }
-    std::int64_t held = 0;
-    std::string previous;
-    {
-      auto& buyer = sql.read_buyer.bind(1, claim.tenant).bind(2, claim.buyer.view()).bind(3, claim.sale);
-      const sqlite::ResetLater later{buyer};
-      if (buyer.step()) {
-        held = buyer.whole(0);
-        previous = buyer.blob(1);
-      }
-    }
-    if (held + claim.units > sale.limit) {
-      outcome.recording = Recording::over_limit;
-      continue;
-    }
-    if (claim.units > item->room) {
-      outcome.recording = Recording::exceeds_stock;
-      continue;
-    }
-    item->room -= claim.units;
-    item->taken += claim.units;
-    const Instant own = at + sale.pay_within;
-    outcome.pay_by = std::max(own, std::min(claim.promised_pay_by, own + kPromiseSlack));
-    sql.put_order.bind(1, claim.order).bind(2, claim.tenant).bind(3, claim.sale).bind(4, claim.item).bind(5, claim.buyer.view());
-    sql.put_order.bind(6, std::int64_t{claim.units}).bind(7, amount->value).bind(8, amount->currency.view());
-    sql.put_order.bind(9, static_cast<std::int64_t>(claim.digest.value)).bind(10, at).bind(11, outcome.pay_by);
-    if (previous.empty()) sql.put_order.bind_null(12);
-    else sql.put_order.bind_blob(12, previous);
-    sql.put_order.run();
-    sql.put_buyer.bind(1, claim.tenant).bind(2, claim.buyer.view()).bind(3, claim.sale).bind(4, std::int64_t{claim.units});
-    sql.put_buyer.bind(5, std::int64_t{sale.limit}).bind(6, claim.order).run();
-  }
-  for (const auto& [item, row] : items_) {
-    if (row.taken > 0) sql.take_held.bind(1, std::int64_t{item}).bind(2, row.taken).run();
-  }
+SqliteLedger::BuyerRow SqliteLedger::buyer_row(TenantNo tenant, SaleNo sale, std::string_view buyer) {
+  auto& read = statements_->read_buyer.bind(1, tenant).bind(2, buyer).bind(3, sale);
+  const ResetLater later{read};
+  if (!read.step()) return {};
+  return {.units = read.whole(0), .last_order = read.id<OrderId>(1)};
 }
 
 }  // namespace weir

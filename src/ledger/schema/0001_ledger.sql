@@ -75,7 +75,7 @@ CREATE TABLE flash_sale_order (
   paid_at INTEGER,
   ended_at INTEGER,
   extended INTEGER NOT NULL DEFAULT 0,
-  kept_units INTEGER NOT NULL DEFAULT 0, -- Refunded, and its units are not for sale again.
+  kept_units INTEGER NOT NULL DEFAULT 0, -- Refunded without restocking: these go on counting as sold and as the buyer's.
   previous_order BLOB,
   CHECK (status <> 1 OR paid_at IS NOT NULL)
 ) WITHOUT ROWID, STRICT;
@@ -89,21 +89,23 @@ CREATE TABLE flash_sale_payment (
   amount INTEGER NOT NULL,
   currency TEXT NOT NULL,
   state INTEGER NOT NULL CHECK (state BETWEEN 0 AND 5),
-  captured INTEGER NOT NULL DEFAULT 0, -- Minor units that the gateway says it has taken.
+  captured INTEGER CHECK (captured >= 0), -- Minor units that the gateway says it has taken; null until it says so.
   created_at INTEGER NOT NULL,
   expires_at INTEGER NOT NULL
 ) WITHOUT ROWID, STRICT;
 CREATE INDEX flash_sale_payment_order ON flash_sale_payment (order_id);
 CREATE INDEX flash_sale_payment_late ON flash_sale_payment (created_at) WHERE state = 3;
 
--- I7: one refund a payment; the id is the idempotency key at the gateway.
+-- I7: one refund a payment; the id is the idempotency key at the gateway. `of_order` 1: the money of a PAID order goes
+-- back because somebody asked for it. 0: money that could not be kept; the order's status does not follow it.
 CREATE TABLE flash_sale_refund (
   refund_id BLOB PRIMARY KEY NOT NULL CHECK (length(refund_id) = 16),
   payment_id BLOB NOT NULL UNIQUE,
   order_id BLOB NOT NULL,
-  amount INTEGER NOT NULL CHECK (amount > 0),
+  amount INTEGER NOT NULL CHECK (amount >= 0),
   currency TEXT NOT NULL,
   state INTEGER NOT NULL CHECK (state IN (0, 1)),
+  of_order INTEGER NOT NULL,
   restock INTEGER NOT NULL,
   reason TEXT NOT NULL,
   created_at INTEGER NOT NULL,
@@ -111,6 +113,7 @@ CREATE TABLE flash_sale_refund (
 ) WITHOUT ROWID, STRICT;
 CREATE INDEX flash_sale_refund_due ON flash_sale_refund (created_at) WHERE state = 0;
 CREATE INDEX flash_sale_refund_order ON flash_sale_refund (order_id);
+CREATE UNIQUE INDEX flash_sale_refund_once ON flash_sale_refund (order_id) WHERE of_order = 1;
 
 -- One row an event of a gateway, in the transaction of its effect. `applied` 0: its payment is not known here yet.
 CREATE TABLE flash_sale_inbox (
