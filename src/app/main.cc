@@ -16,11 +16,11 @@ int main(int count, char** arguments) {
   program.require_subcommand(1);
   program.set_version_flag("--version", "weir 0.1.0");
   program.footer("Exit codes: 0 done, 1 the check failed or the thing was refused, 2 wrong use, 3 the environment is not fit.");
-  add_demo_command(program, context);
+  // add_demo_command(program, context);
   add_serve_command(program, context);
   add_shop_commands(program, context);
   add_token_command(program, context);
-  add_rehearse_command(program, context);
+  // add_rehearse_command(program, context);
   add_proof_commands(program, context);
   add_doctor_command(program, context);
   try {

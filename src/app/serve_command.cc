@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstdio>
 #include <ctime>
+#include <memory>
 
 #include <sys/resource.h>
 
@@ -79,10 +80,11 @@ void serve(CommandContext& context) {
 
 void add_serve_command(CLI::App& program, CommandContext& context) {
   CLI::App* command = program.add_subcommand("serve", "Serve everything in one process: front door, gate, ledger, page");
-  auto* print = command->add_flag("--print-config", "Print every setting with its unit, bounds and source, then exit");
+  auto is_print = std::make_shared<bool>(false);
+  command->add_flag("--print-config", *is_print, "Print every setting with its unit, bounds and source, then exit");
   add_setting_flags(*command, context);
-  command->callback([&context, print] {
-    if (print->count() == 0) return serve(context);
+  command->callback([&context, is_print] {
+    if (!*is_print) return serve(context);
     const auto settings = read_settings(context);
     if (!settings) return give_up(context, Exit::usage, settings.error());
     std::printf("%s", print_config(*settings).c_str());

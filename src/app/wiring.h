@@ -16,7 +16,9 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <vector>
 
 namespace weir {
 
@@ -56,19 +58,23 @@ class Shop final : public http::SandboxDesk {
   [[nodiscard]] Result<void> open_engine();
   [[nodiscard]] Result<void> open_identity();
   [[nodiscard]] Result<void> open_payments();
+  [[nodiscard]] Result<std::shared_ptr<const KeySet>> read_keys();
   [[nodiscard]] Result<void> open_servers();
   [[nodiscard]] std::string metrics_text();
 
   const Settings settings_;
   const SystemClock& clock_;
-  SystemRandom random_;
+  SystemRandom random_;          // Of the thread that opens the shop, then the ledger writer's.
+  SystemRandom sandbox_random_;  // Under the sandbox's lock.
+  SystemRandom guest_random_;    // Under `issuer_mutex_`.
   std::size_t reactors_ = 1;
   std::unique_ptr<TokenIssuer> issuer_;
   std::mutex issuer_mutex_;
   http::DoormanParts doorman_;
   std::unique_ptr<RateLimiter> per_buyer_;
   std::unique_ptr<RateLimiter> per_address_;
-  std::unique_ptr<SandboxPayments> sandbox_;
+  std::unique_ptr<SandboxGateway> sandbox_;
+  std::unique_ptr<http::StaticFiles> page_;
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<Cashier> cashier_;
   http::FrontDoorParts front_;
@@ -76,6 +82,7 @@ class Shop final : public http::SandboxDesk {
   std::unique_ptr<http::Server> server_;
   std::unique_ptr<http::Server> ops_;
   std::vector<http::ReactorPort*> ports_;
+  std::mutex ports_mutex_;  // Guards the two lists while reactors are made.
   std::atomic<bool> is_corrupt_{false};
 };
 

@@ -94,7 +94,6 @@ Result<void> MemoryGate::check_terms(const GateSale& sale, std::span<const GateI
 void MemoryGate::add_item(SaleState& sale, const GateItem& item) {
   if (items_.size() <= item.no.value) items_.resize(item.no.value + 1);
   ItemState& state = items_[item.no.value];
-  if (state.sale != SaleNo{}) return;  // Twice in one list.
   state.no = item.no;
   state.sale = sale.terms.no;
   state.place = static_cast<std::uint16_t>(sale.items.size());
@@ -123,7 +122,7 @@ Result<void> MemoryGate::open(const GateSale& sale, std::span<const GateItem> it
   if (is_new) state = std::move(made);
   target.terms = sale;
   for (const GateItem& item : items) {
-    if (find_item(item.no) == nullptr) add_item(target, item);
+    if (find_item(item.no) == nullptr) add_item(target, item);  // One that is named twice is known by then.
   }
   ended_.expect(static_cast<std::size_t>(units_new));
   known_buyers_.add(sale.no, target.holds);

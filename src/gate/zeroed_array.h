@@ -1,5 +1,7 @@
 #pragma once
 
+#include "config/limits.h"
+
 #include <cstddef>
 #include <cstdlib>
 #include <memory>
@@ -15,8 +17,10 @@ class ZeroedArray {
 
  public:
   ZeroedArray() = default;
-  /// Empty when the machine has not got the memory.
-  explicit ZeroedArray(std::size_t size) : values_(static_cast<T*>(std::calloc(size, sizeof(T)))) {}
+  /// Empty when the machine has not got the memory, and past kGateTableBytesMax: a system that promises more memory
+  /// than it has would stop the process later, in the middle of a sale.
+  explicit ZeroedArray(std::size_t size)
+      : values_(size > kGateTableBytesMax / sizeof(T) ? nullptr : static_cast<T*>(std::calloc(size, sizeof(T)))) {}
 
   [[nodiscard]] bool is_empty() const { return values_ == nullptr; }
   [[nodiscard]] T& operator[](std::size_t at) const { return values_[at]; }

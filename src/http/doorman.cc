@@ -28,14 +28,14 @@ std::string_view bearer(std::string_view authorization) {
 Doorman::Doorman(const DoormanParts& parts)
     : parts_(parts),
       keys_version_(parts.keys.version()),
-      verifier_(parts.keys.get(), parts.verifier),
+      verifier_(std::make_unique<TokenVerifier>(parts.keys.get(), parts.verifier)),
       verified_(parts.token_hash) {}
 
 void Doorman::refresh() {
   const std::uint64_t version = parts_.keys.version();
   if (version == keys_version_) return;
   keys_version_ = version;
-  verifier_ = TokenVerifier{parts_.keys.get(), parts_.verifier};
+  verifier_ = std::make_unique<TokenVerifier>(parts_.keys.get(), parts_.verifier);
   verified_.clear();
 }
 
@@ -43,7 +43,7 @@ const Identity* Doorman::identify(std::string_view authorization, Instant now) {
   const std::string_view token = bearer(authorization);
   if (token.empty()) return nullptr;
   if (const Identity* known = verified_.find(token, now)) return known;
-  const auto verified = verifier_.verify(token, now);
+  const auto verified = verifier_->verify(token, now);
   if (!verified) return nullptr;
   fresh_ = *verified;
   verified_.insert(token, fresh_);

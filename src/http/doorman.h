@@ -50,7 +50,7 @@ class Doorman {
 
   const DoormanParts& parts_;
   std::uint64_t keys_version_;
-  TokenVerifier verifier_;
+  std::unique_ptr<TokenVerifier> verifier_;
   VerifiedTokens verified_;
   Identity fresh_;
 };

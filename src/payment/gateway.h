@@ -39,8 +39,8 @@ struct GatewayEvent {
 /// A payment gateway as seen from here.
 ///
 /// Threads: any; implementations guard themselves.
-/// Blocking: `start` and `refund` may wait for the network, at most until `deadline`; never from a reactor, never inside
-/// a ledger transaction. `verify` does not wait.
+/// Blocking: `start` and `refund` may wait for the network, at most until `deadline`; never from a reactor, never
+/// inside a ledger transaction. `verify` does not wait.
 class Gateway {
  public:
   virtual ~Gateway() = default;

@@ -1,0 +1,286 @@
+#include "app/wiring.h"
+
+#include "base/log.h"
+#include "config/secret_file.h"
+#include "http/ops_api.h"
+#include "ledger/sqlite_ledger.h"
+#include "ledger/sqlite_reader.h"
+#include "web/page_files.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <thread>
+
+namespace weir {
+namespace {
+
+constexpr std::size_t kPoolThreads = 2;
+constexpr Micros kStopWait{9'000'000};
+constexpr Micros kGuestLife{7'200'000'000};
+constexpr Micros kClockStepMax{2'000'000};
+
+SqliteOptions ledger_options(const Settings& settings) {
+  SqliteOptions options;
+  options.data = settings.data;
+  options.reserve_bytes = settings.sqlite_reserve_bytes;
+  return options;
+}
+
+/// Makes the default secret at the first start; the key files are then read as they are.
+Result<void> make_secret(const Settings& settings, Random& random) {
+  if (settings.auth_hs256_secret_file.empty()) return {};
+  const auto secret = read_or_make_secret_file(settings.auth_hs256_secret_file, "auth.hs256_secret_file", random);
+  if (!secret) return std::unexpected(secret.error());
+  return {};
+}
+
+SipKey random_key(Random& random) { return {random.next(), random.next()}; }
+
+}  // namespace
+
+Result<std::unique_ptr<Ledger>> open_ledger(const Settings& settings, const Clock& clock, Random& random) {
+  auto opened = SqliteLedger::open(ledger_options(settings), clock, random);
+  if (!opened) return std::unexpected(opened.error());
+  return std::unique_ptr<Ledger>{std::move(*opened)};
+}
+
+Result<std::unique_ptr<LedgerReader>> open_reader(const Settings& settings, const Clock& clock) {
+  auto opened = SqliteReader::open(ledger_options(settings), clock);
+  if (!opened) return std::unexpected(opened.error());
+  return std::unique_ptr<LedgerReader>{std::move(*opened)};
+}
+
+Result<std::unique_ptr<TokenIssuer>> open_issuer(const Settings& settings, Random& random) {
+  if (settings.auth_hs256_secret_file.empty()) {
+    return fail(Failure::unfit, "tokens are issued with an HS256 key only (auth.hs256_secret_file)");
+  }
+  const auto secret = read_or_make_secret_file(settings.auth_hs256_secret_file, "auth.hs256_secret_file", random);
+  if (!secret) return std::unexpected(secret.error());
+  return std::make_unique<TokenIssuer>(*secret, VerifierOptions{settings.auth_issuer, settings.auth_audience});
+}
+
+Result<std::unique_ptr<Shop>> Shop::open(const Settings& settings, const SystemClock& clock) {
+  std::unique_ptr<Shop> shop{new Shop{settings, clock}};
+  const std::int64_t cores = std::max(1U, std::thread::hardware_concurrency());
+  shop->reactors_ = static_cast<std::size_t>(settings.http_reactors == 0 ? cores : settings.http_reactors);
+  for (const auto step : {&Shop::open_engine, &Shop::open_identity, &Shop::open_payments, &Shop::open_servers}) {
+    if (const auto done = (shop.get()->*step)(); !done) return std::unexpected(done.error());
+  }
+  return shop;
+}
+
+Shop::~Shop() { stop(); }
+
+Result<void> Shop::open_engine() {
+  EngineParts parts;
+  auto ledger = open_ledger(settings_, clock_, random_);
+  if (!ledger) return std::unexpected(ledger.error());
+  parts.ledger = std::move(*ledger);
+  for (std::size_t i = 0; i < kPoolThreads + 1; ++i) {
+    auto reader = open_reader(settings_, clock_);
+    if (!reader) return std::unexpected(reader.error());
+    if (i == 0) parts.own_reader = std::move(*reader);
+    else parts.pool_readers.push_back(std::move(*reader));
+  }
+  parts.reactors = reactors_;
+  parts.buyer_hash = random_key(random_);
+  parts.refund_due = [this] { cashier_->hurry(); };
+  parts.corrupt = [this](const Error& error) {
+    log::error("ledger_corrupt", {{"message", error.message}});
+    is_corrupt_.store(true);
+  };
+  if (settings_.payment_sandbox) {
+    const auto secret = read_or_make_secret_file(settings_.payment_sandbox_secret_file, "payment.sandbox_secret_file", random_);
+    if (!secret) return std::unexpected(secret.error());
+    auto sandbox = SandboxGateway::open(settings_.data + "/sandbox.journal", *secret, clock_, sandbox_random_);
+    if (!sandbox) return std::unexpected(sandbox.error());
+    sandbox_ = std::move(*sandbox);
+    parts.gateways.emplace(SandboxGateway::kName, sandbox_.get());
+  }
+  engine_ = std::make_unique<Engine>(std::move(parts), clock_);
+  return engine_->build();
+}
+
+Result<std::shared_ptr<const KeySet>> Shop::read_keys() {
+  if (const auto made = make_secret(settings_, random_); !made) return std::unexpected(made.error());
+  return KeySet::load({.hs256_secret_file = settings_.auth_hs256_secret_file, .jwks_file = settings_.auth_jwks_file});
+}
+
+Result<void> Shop::open_identity() {
+  auto keys = read_keys();
+  if (!keys) return std::unexpected(keys.error());
+  doorman_.keys.set(std::move(*keys));
+  doorman_.verifier = {.issuer = settings_.auth_issuer, .audience = settings_.auth_audience};
+  doorman_.token_hash = random_key(random_);
+  per_buyer_ = std::make_unique<RateLimiter>(static_cast<std::uint32_t>(settings_.rate_per_buyer_per_s), random_key(random_));
+  per_address_ = std::make_unique<RateLimiter>(static_cast<std::uint32_t>(settings_.rate_per_address_per_s), random_key(random_));
+  doorman_.per_buyer = per_buyer_.get();
+  doorman_.per_address = per_address_.get();
+  std::string networks;
+  for (const std::string& network : settings_.http_trusted_proxies) networks += (networks.empty() ? "" : ",") + network;
+  auto proxies = TrustedProxies::parse(networks);
+  if (!proxies) return fail(Failure::unfit, proxies.error());
+  doorman_.proxies = std::move(*proxies);
+  if (!settings_.auth_hs256_secret_file.empty()) {
+    auto issuer = open_issuer(settings_, random_);
+    if (!issuer) return std::unexpected(issuer.error());
+    issuer_ = std::move(*issuer);
+  }
+  return {};
+}
+
+Result<void> Shop::open_payments() {
+  std::vector<http::StaticFile> files;
+  for (const PageFile& file : page_files()) files.push_back({file.path, file.content_type, file.bytes});
+  page_ = std::make_unique<http::StaticFiles>(files);
+  front_.services = engine_.get();
+  front_.doorman = &doorman_;
+  front_.page = page_.get();
+  front_.sandbox = sandbox_ ? this : nullptr;
+  front_.payment_grace = Micros{settings_.sale_payment_grace_s * 1'000'000};
+  front_.is_development = settings_.mode == Mode::development;
+  return {};
+}
+
+Result<void> Shop::open_servers() {
+  http::ServerOptions options;
+  options.listen = settings_.http_listen;
+  options.reactors = reactors_;
+  options.connections_max = static_cast<std::size_t>(settings_.http_connections_max);
+  if (sandbox_) options.signature_header = sandbox_->signature_header();
+  ports_.resize(reactors_);
+  auto server = http::Server::make(options, clock_, [this](http::ReactorPort& port) {
+    auto door = std::make_unique<http::FrontDoor>(port, front_);
+    const std::lock_guard lock{ports_mutex_};
+    ports_[port.index()] = &port;
+    doors_.push_back(door.get());
+    return door;
+  });
+  if (!server) return std::unexpected(server.error());
+  server_ = std::move(*server);
+  http::ServerOptions operations;
+  operations.listen = settings_.ops_listen;
+  operations.connections_max = 64;
+  auto ops = http::Server::make(operations, clock_, [this](http::ReactorPort&) { return std::make_unique<http::OpsApi>(*engine_); });
+  if (!ops) return std::unexpected(ops.error());
+  ops_ = std::move(*ops);
+  const std::string url = settings_.payment_webhook_url.empty()
+                              ? fmt::format("http://127.0.0.1:{}/api/payments/sandbox/webhook", server_->port())
+                              : settings_.payment_webhook_url;
+  auto reader = open_reader(settings_, clock_);
+  if (!reader) return std::unexpected(reader.error());
+  cashier_ = std::make_unique<Cashier>(*engine_, std::move(*reader), sandbox_.get(), url, clock_);
+  engine_->set_metrics([this] { return metrics_text(); });
+  return {};
+}
+
+Result<void> Shop::start() {
+  engine_->start(server_->mailbox(), [this](std::uint16_t reactor) { ports_[reactor]->wake(); });
+  cashier_->start();
+  server_->start();
+  ops_->start();
+  return {};
+}
+
+void Shop::stop() {
+  const Deadline deadline = clock_.ticks() + kStopWait;
+  // The front door first: what it has let in still finds desk, writer and pool at work.
+  if (server_) server_->stop(deadline);
+  if (cashier_) cashier_->stop();
+  if (engine_) engine_->stop(deadline);
+  if (ops_) ops_->stop(deadline);
+}
+
+void Shop::reload_keys() {
+  auto keys = read_keys();
+  if (!keys) {
+    log::error("keys_not_reloaded", {{"message", keys.error().message}});
+    return;
+  }
+  doorman_.keys.set(std::move(*keys));
+  log::info("keys_reloaded");
+}
+
+void Shop::look_around() {
+  const Micros step = clock_.step();
+  if (step > kClockStepMax || step < -kClockStepMax) {
+    log::warn("clock_stepped", {{"by_ms", std::int64_t{step.count() / 1000}}});
+  }
+}
+
+bool Shop::complete(PaymentId payment, const Completion& completion) {
+  return sandbox_->complete(payment, completion.approve, completion.delay, completion.times);
+}
+
+std::string Shop::status_json(PaymentId payment) {
+  const auto status = sandbox_->status(payment);
+  if (!status) return {};
+  std::string json = fmt::format("{{\"captured\":{},\"refunded\":{},\"refunds\":[", status->captured, status->refunded);
+  for (std::size_t i = 0; i < status->refunds.size(); ++i) {
+    json += fmt::format("{}{{\"refundId\":\"{}\",\"amount\":", i == 0 ? "" : ",", status->refunds[i].id.text());
+    http::append_money(json, status->refunds[i].amount);
+    json += '}';
+  }
+  return json + "]}";
+}
+
+Shop::GuestToken Shop::guest_token(std::string_view tenant) {
+  const std::lock_guard lock{issuer_mutex_};
+  const Instant now = clock_.now();
+  const OrderId name = OrderId::random(guest_random_);
+  return {issuer_->issue("guest-" + name.text(), Role::buyer, tenant, now + kGuestLife, now), now + kGuestLife};
+}
+
+std::string Shop::metrics_text() {
+  std::string text;
+  const auto add = [&](std::string_view name, std::string_view labels, auto value) {
+    text += fmt::format("{}{} {}\n", name, labels, value);
+  };
+  {
+    const std::lock_guard lock{ports_mutex_};
+    for (const http::CodeText& code : http::kCodes) {
+      std::uint64_t count = 0;
+      for (const http::FrontDoor* door : doors_) count += door->outcomes().by_code[static_cast<std::size_t>(code.code)].load(std::memory_order_relaxed);
+      add("flash_http_outcomes_total", fmt::format("{{code=\"{}\"}}", code.text), count);
+    }
+  }
+  const http::ServerCounts server = server_->counts();
+  add("flash_http_connections_open", "", server.open);
+  add("flash_http_connections_accepted_total", "", server.accepted);
+  add("flash_http_requests_total", "", server.requests);
+  add("flash_http_malformed_total", "", server.malformed);
+  add("flash_http_timed_out_total", "", server.timed_out);
+  add("flash_http_answers_late_total", "", server.answer_late);
+  const AdmitCounts admit = engine_->desk().counts();
+  add("flash_gate_admissions_total", "{verdict=\"admitted\"}", admit.admitted);
+  add("flash_gate_admissions_total", "{verdict=\"repeated\"}", admit.repeated);
+  add("flash_gate_admissions_total", "{verdict=\"sold_out\"}", admit.sold_out);
+  add("flash_gate_admissions_total", "{verdict=\"over_limit\"}", admit.over_limit);
+  add("flash_gate_admissions_total", "{verdict=\"not_on_sale\"}", admit.not_on_sale);
+  add("flash_gate_admissions_total", "{verdict=\"key_reused\"}", admit.key_reused);
+  add("flash_gate_admissions_total", "{verdict=\"ended\"}", admit.ended);
+  add("flash_flow_claims_shed_total", "", admit.shed);
+  add("flash_flow_claims_given_up_total", "", admit.given_up);
+  add("flash_flow_gate_erred_total", "", admit.gate_erred);
+  add("flash_flow_claims_in_flight", "", engine_->in_flight());
+  add("flash_gate_released_units_total", "", admit.released_units);
+  add("flash_queue_depth", "", engine_->queue().depth());
+  const WriterCounts writer = engine_->writer().counts();
+  add("flash_ledger_batches_total", "", writer.record.batches);
+  add("flash_ledger_recorded_total", "", writer.record.recorded);
+  add("flash_ledger_refused_total", "", writer.record.refused);
+  add("flash_ledger_unknown_commits_total", "", writer.record.unknown_commits);
+  add("flash_ledger_not_persisted_total", "", writer.record.not_persisted);
+  add("flash_ledger_recoveries_total", "", writer.recoveries);
+  add("flash_ledger_ready", "", engine_->is_ready() ? 1 : 0);
+  add("flash_flow_expired_total", "", writer.expired);
+  add("flash_flow_paid_total", "", writer.settle.paid);
+  add("flash_flow_paid_late_total", "", writer.settle.late);
+  add("flash_flow_cancelled_total", "", writer.settle.cancelled);
+  add("flash_flow_refunds_due_total", "", writer.settle.refunds_due);
+  add("flash_base_clock_step_seconds", "", static_cast<double>(clock_.step().count()) / 1e6);
+  return text;
+}
+
+}  // namespace weir
