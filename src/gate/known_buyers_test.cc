@@ -67,14 +67,14 @@ TEST(EndedIds, RemembersAcrossItsLevels) {
   EndedIds ended;
   SeededRandom random(1);
   std::vector<OrderId> ids;
-  for (int i = 0; i < 20'000; ++i) {
+  for (int i = 0; i < 8'000; ++i) {
     ids.push_back(OrderId::random(random));
     ended.remember(ids.back());
     ended.remember(ids.back());
   }
   EXPECT_EQ(ended.size(), ids.size()) << "once each";
   for (const OrderId& id : ids) ASSERT_TRUE(ended.contains(id));
-  for (int i = 0; i < 20'000; ++i) ASSERT_FALSE(ended.contains(OrderId::random(random)));
+  for (int i = 0; i < 8'000; ++i) ASSERT_FALSE(ended.contains(OrderId::random(random)));
 }
 
 TEST(EndedIds, BothHalvesOfAnIdCount) {
@@ -97,7 +97,7 @@ TEST(EndedIds, PastItsBoundNewOnesAreLeftToTheLedger) {
 }
 
 TEST(EndedIds, AReaderNeverMissesWhatWasRememberedBefore) {
-  constexpr std::uint64_t kIds = 50'000;
+  constexpr std::uint64_t kIds = 20'000;
   EndedIds ended;
   std::atomic<std::uint64_t> remembered{0};
   std::atomic<std::uint64_t> missed{0};
