@@ -18,7 +18,7 @@ bool is_ipv4(const IpAddress& address) { return std::ranges::equal(kMapped, std:
 
 std::optional<IpAddress> parse_ip_address(std::string_view text) {
   std::array<char, INET6_ADDRSTRLEN> copy{};
-  if (text.size() >= copy.size() || text.find('\0') != std::string_view::npos) return std::nullopt;
+  if (text.empty() || text.size() >= copy.size() || text.find('\0') != std::string_view::npos) return std::nullopt;
   std::memcpy(copy.data(), text.data(), text.size());
   IpAddress address;
   if (::inet_pton(AF_INET6, copy.data(), address.bytes.data()) == 1) return address;
