@@ -4,6 +4,7 @@
 #include "config/setting_values.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
@@ -34,13 +35,21 @@ class Examination {
     look_at_settings_file();
     look_at_capacity();
     look_at_process();
-    std::ranges::stable_sort(findings_, std::ranges::greater{}, &Finding::severity);
-    return std::move(findings_);
+    return worst_first();
   }
 
  private:
   [[nodiscard]] bool is_production() const { return settings_.mode == Mode::production; }
   [[nodiscard]] bool has_public_https() const { return settings_.http_public_url.starts_with("https://"); }
+
+  [[nodiscard]] std::vector<Finding> worst_first() const {
+    std::vector<Finding> sorted;
+    for (const Severity severity : {Severity::fatal, Severity::warning, Severity::advice}) {
+      const auto is_this = [&](const Finding& finding) { return finding.severity == severity; };
+      std::ranges::copy_if(findings_, std::back_inserter(sorted), is_this);
+    }
+    return sorted;
+  }
 
   void add(Severity severity, std::string_view setting, std::string message) {
     findings_.push_back(Finding{severity, std::string(setting), std::move(message)});

@@ -120,8 +120,8 @@ class Run {
   void poll(Micros at_most);
   void on_event(const epoll_event& event);
   void receive(std::size_t index);
-  void on_answer(const InFlight& request, const Answer& answer);
-  void on_sample(const InFlight& request, const Answer& answer);
+  void on_answer(const InFlight& request, const Answer& answer, std::uint32_t now);
+  void on_sample(const InFlight& request, const Answer& answer, std::uint32_t now);
   void lose(std::size_t index, Outcome outcome);
   void give_up(const InFlight& request, Outcome outcome);
   void tick(std::int64_t now);
@@ -299,12 +299,14 @@ void Run::on_event(const epoll_event& event) {
 
 void Run::receive(std::size_t index) {
   const bool samples = is_sampler(index);
+  std::uint32_t now = 0;  // All answers of one read came by the same moment, read after it.
   const Connection::Io io =
       links_[index]->connection.receive(scratch_, [&](const InFlight& request, const Answer& answer) {
+        if (now == 0) now = mark();
         if (samples)
-          on_sample(request, answer);
+          on_sample(request, answer, now);
         else
-          on_answer(request, answer);
+          on_answer(request, answer, now);
       });
   switch (io) {
     case Connection::Io::fine:
@@ -315,20 +317,19 @@ void Run::receive(std::size_t index) {
   }
 }
 
-void Run::on_answer(const InFlight& request, const Answer& answer) {
+void Run::on_answer(const InFlight& request, const Answer& answer, std::uint32_t now) {
   --in_flight_;
-  const std::uint32_t now = mark();
   const Outcome outcome = tally_.answer(request, answer, now);
   if (!is_worth_a_retry(outcome) || tally_.has_order(request.buyer)) return;
   const Press press{request.planned_us, request.buyer, request.click, request.retry, request.impatient, false};
   if (agenda_.retry(press, now, answer.retry_after_s)) ++tally_.result().retries;
 }
 
-void Run::on_sample(const InFlight& request, const Answer& answer) {
+void Run::on_sample(const InFlight& request, const Answer& answer, std::uint32_t now) {
   auto read = answer.status == 200 ? read_stock(answer.body) : std::nullopt;
   if (!read) return;
   read->sent_us = request.sent_us;
-  read->answered_us = mark();
+  read->answered_us = now;
   tally_.result().samples.push_back(*read);
 }
 

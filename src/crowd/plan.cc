@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
@@ -45,12 +44,21 @@ std::string refusal(const PlanOptions& options) {
       span_us / 1e6, 0.9e-6 * static_cast<double>(kCrowdSpanUsMax));
 }
 
-/// Buyers 1 to `count` in an order that has nothing to do with their numbers.
-std::vector<std::uint32_t> shuffled_buyers(std::uint32_t count, SeededRandom& random) {
-  std::vector<std::uint32_t> buyers(count);
-  std::iota(buyers.begin(), buyers.end(), 1U);
-  for (std::size_t i = buyers.size(); i > 1; --i) std::swap(buyers[i - 1], buyers[random.below(i)]);
-  return buyers;
+/// When each buyer presses for the first time, in order.
+std::vector<std::uint64_t> first_presses(const PlanOptions& options, SeededRandom& random) {
+  std::vector<std::uint64_t> moments(options.buyers);
+  double stream_us = 0;
+  for (std::uint64_t& moment : moments) {
+    if (options.shape == Shape::burst) {
+      moment =
+          static_cast<std::uint64_t>(burst_moment(fraction(random)) * static_cast<double>(options.burst_over.count()));
+    } else {
+      stream_us += -std::log1p(-fraction(random)) / options.rate_per_s * 1e6;
+      moment = static_cast<std::uint64_t>(stream_us);
+    }
+  }
+  std::sort(moments.begin(), moments.end());
+  return moments;
 }
 
 std::uint32_t whole_slices(std::uint64_t at_us) {
@@ -68,13 +76,9 @@ Parsed<Plan> Plan::make(const PlanOptions& options) {
   const auto clicks = static_cast<double>(options.buyers) * (1 + 1.6 * options.repeat_share);
   plan.arrivals_.reserve(static_cast<std::size_t>(clicks) + 16);
 
-  double stream_us = 0;
-  for (const std::uint32_t buyer : shuffled_buyers(options.buyers, random)) {
-    if (options.shape == Shape::steady) stream_us += -std::log1p(-fraction(random)) / options.rate_per_s * 1e6;
-    const double at_us = options.shape == Shape::burst
-                             ? burst_moment(fraction(random)) * static_cast<double>(options.burst_over.count())
-                             : stream_us;
-    auto at = static_cast<std::uint64_t>(at_us);
+  std::uint32_t buyer = 0;
+  for (std::uint64_t at : first_presses(options, random)) {
+    ++buyer;
     const bool impatient = fraction(random) < options.impatient_share;
     const bool repeats = fraction(random) < options.repeat_share;
     const std::uint8_t presses = !repeats ? 1 : fraction(random) < 0.5 ? 2 : 3;

@@ -26,7 +26,8 @@ struct PlanOptions {
   std::uint64_t seed = 1;
 };
 
-/// One press of the button. Buyers count from 1; `click` 0 is a buyer's first press.
+/// One press of the button. Buyers are numbered from 1 in the order of their first press, so that their tokens are read
+/// from memory one after the other; `click` 0 is a buyer's first press.
 struct Arrival {
   std::uint32_t at_us = 0;  // From the opening, in whole slices of kCrowdSliceUs.
   std::uint32_t buyer = 0;

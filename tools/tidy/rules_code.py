@@ -64,7 +64,7 @@ BANS = (
         "use `std::string_view`, `fmt::format` or `std::from_chars`",
     ),
     Ban(
-        re.compile(r"\busing\s+namespace\s+std\b"),
+        re.compile(r"\busing\s+namespace\s+std\b(?!\s*::)"),
         "write `std::`",
     ),
     Ban(
