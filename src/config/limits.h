@@ -113,6 +113,13 @@ inline constexpr std::int64_t kSandboxBackOffMaxUs = 30'000'000;
 inline constexpr std::int64_t kWebhookToleranceUs = 300'000'000;  // Age of a signature, both ways.
 inline constexpr int kWebhookPostsMax = 32;                  // Posts under way at once.
 
+// Metrics.
+inline constexpr std::size_t kMetricSeriesMax = 1999;        // Of one answer of /metrics; more are dropped and counted.
+inline constexpr std::size_t kMetricItemsMax = 400;          // Items with counts of their own; more are dropped and counted.
+inline constexpr std::size_t kMetricBucketsMax = 16;
+
+static_assert(3 * kMetricItemsMax + 300 < kMetricSeriesMax, "free, held and sold of every item leave room for the rest");
+
 static_assert(kCrowdBuyersMax < 1 << 24, "every buyer has an address of his own in 10.0.0.0/8");
 static_assert(kCrowdSpanUsMax + kCrowdGraceUsMax < 4'294'967'295, "moments of a run fit 32 bits");
 

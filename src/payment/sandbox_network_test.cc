@@ -264,7 +264,9 @@ TEST_F(Network, NoMoreIsGivenBackThanWasCaptured) {
   const PaymentId payment = captured();
   EXPECT_FALSE(network_->refund(payment, {3, 2}, {2000, kAmount.currency}));
   ASSERT_TRUE(network_->refund(payment, {3, 3}, {1500, kAmount.currency}));
-  EXPECT_FALSE(network_->refund(payment, {3, 4}, {500, kAmount.currency}));
+  const Result<void> beyond = network_->refund(payment, {3, 4}, {500, kAmount.currency});
+  ASSERT_FALSE(beyond);
+  EXPECT_THAT(beyond.error().message, HasSubstr("more would be given back")) << "the rule, not the schema behind it";
   ASSERT_TRUE(network_->refund(payment, {3, 5}, {499, kAmount.currency}));
   EXPECT_FALSE(network_->refund(payment, {3, 6}, {INT64_MAX, kAmount.currency}));
   EXPECT_FALSE(network_->refund(payment, {3, 7}, {-1, kAmount.currency}));
