@@ -6,14 +6,37 @@
 namespace weir::auditor {
 namespace {
 
-constexpr std::array<std::string_view, kRuleCount> kNames{
-    "oversold",         "over_limit",        "number_twice",        "numbers_unlike_units", "order_unnamed",
-    "order_shared",     "order_changed",     "key_split",           "key_mixed",            "answered_twice",
-    "time_reversed",    "sold_too_early",    "sold_too_late",       "false_not_open",       "false_sale_ended",
-    "false_sold_out",   "false_final",       "false_hope",          "false_limit",          "wrong_code",
-    "foreign_order_named", "unknown_order_named", "order_named_too_early", "ended_order_named", "order_lost",
-    "foreign_order_shown", "unlawful_move",  "ended_too_early",     "shelf_wrong_sum",      "shelf_backwards",
-    "shelf_impossible"};
+constexpr std::array<std::string_view, kRuleCount> kNames{"oversold",
+                                                          "over_limit",
+                                                          "number_twice",
+                                                          "numbers_unlike_units",
+                                                          "order_unnamed",
+                                                          "order_shared",
+                                                          "order_changed",
+                                                          "key_split",
+                                                          "key_mixed",
+                                                          "answered_twice",
+                                                          "time_reversed",
+                                                          "sold_too_early",
+                                                          "sold_too_late",
+                                                          "false_not_open",
+                                                          "false_sale_ended",
+                                                          "false_sold_out",
+                                                          "false_final",
+                                                          "false_hope",
+                                                          "false_limit",
+                                                          "wrong_code",
+                                                          "foreign_order_named",
+                                                          "unknown_order_named",
+                                                          "order_named_too_early",
+                                                          "ended_order_named",
+                                                          "order_lost",
+                                                          "foreign_order_shown",
+                                                          "unlawful_move",
+                                                          "ended_too_early",
+                                                          "shelf_wrong_sum",
+                                                          "shelf_backwards",
+                                                          "shelf_impossible"};
 static_assert(static_cast<std::size_t>(Rule::shelf_impossible) + 1 == kRuleCount);
 
 }  // namespace

@@ -25,8 +25,8 @@ enum class Kind : std::uint8_t {
   claim,
   release,  // A cancel by the buyer, or an end that the observer knows of (expiry, refund with restock).
   pay,
-  lookup,   // Asking for an order.
-  shelf,    // Asking for the counts of the item.
+  lookup,  // Asking for an order.
+  shelf,   // Asking for the counts of the item.
 };
 
 /// What the one who asked was told.
@@ -51,15 +51,15 @@ struct Event {
   Answer answer = Answer::uncertain;
   std::uint64_t request = 0;  // Its own number; 0: not numbered.
   std::uint64_t buyer = 0;
-  std::uint64_t key = 0;      // Of idempotency; 0: none.
+  std::uint64_t key = 0;  // Of idempotency; 0: none.
   std::int64_t planned_us = 0;
   std::int64_t sent_us = 0;
   std::int64_t answered_us = 0;
-  OrderName order;            // Named by the answer of a claim, or asked about.
-  std::int32_t units = 1;     // Asked for by a claim.
-  std::vector<std::uint32_t> numbers;  // Given by a 202 on numbered stock.
-  bool may_return = false;    // Of sold_out.
-  Status status = Status::pending;     // Of an accepted lookup.
+  OrderName order;                                       // Named by the answer of a claim, or asked about.
+  std::int32_t units = 1;                                // Asked for by a claim.
+  std::vector<std::uint32_t> numbers;                    // Given by a 202 on numbered stock.
+  bool may_return = false;                               // Of sold_out.
+  Status status = Status::pending;                       // Of an accepted lookup.
   std::int64_t total = 0, free = 0, held = 0, sold = 0;  // Of a shelf.
   std::uint64_t version = 0;
 };
@@ -70,11 +70,11 @@ struct Terms {
   std::int32_t limit_per_buyer = 1;
   std::int64_t opens_us = std::numeric_limits<std::int64_t>::min();
   std::int64_t closes_us = kNever;
-  bool may_pause = false;                // Then NOT_OPEN is believed inside the window.
-  std::int64_t pay_within_us = kNever;   // An unpaid order may end this long after its claim, not sooner.
+  bool may_pause = false;                     // Then NOT_OPEN is believed inside the window.
+  std::int64_t pay_within_us = kNever;        // An unpaid order may end this long after its claim, not sooner.
   std::int64_t return_within_us = 1'000'000;  // Units of an ended order can be bought again after at most this.
-  std::int64_t snapshot_age_us = 0;      // A refusal may show the stock as it was this long before the question.
-  std::int64_t shelf_age_us = 1'200'000; // The same for public counts, which are cached.
+  std::int64_t snapshot_age_us = 0;           // A refusal may show the stock as it was this long before the question.
+  std::int64_t shelf_age_us = 1'200'000;      // The same for public counts, which are cached.
 };
 
 enum class Rule : std::uint8_t {
@@ -93,22 +93,22 @@ enum class Rule : std::uint8_t {
   sold_too_late,         // An order made after the end.
   false_not_open,
   false_sale_ended,
-  false_sold_out,        // At every instant that the refusal may speak of, enough units were certainly free.
-  false_final,           // SOLD_OUT for good, while certainly an unpaid order held a unit.
-  false_hope,            // SOLD_OUT that may return, while certainly every order was paid.
-  false_limit,           // Refused for a limit that was certainly not reached.
-  wrong_code,            // ALREADY_PURCHASED at a limit above 1, LIMIT_REACHED for one unit at a limit of 1.
-  foreign_order_named,   // ALREADY_PURCHASED names another buyer's order.
-  unknown_order_named,   // … or one that nobody can have been given.
-  order_named_too_early, // … or one whose claim was sent after this answer.
-  ended_order_named,     // … or one that certainly had ended.
-  order_lost,            // A 202's order is not found later.
-  foreign_order_shown,   // A stranger was shown an order.
-  unlawful_move,         // An order went from one state to one that cannot follow.
-  ended_too_early,       // EXPIRED before the promised time was over.
-  shelf_wrong_sum,       // Counts do not add up to the total, or are negative.
-  shelf_backwards,       // A later glance shows an earlier version.
-  shelf_impossible,      // The free units shown cannot have been free at any instant of the glance.
+  false_sold_out,         // At every instant that the refusal may speak of, enough units were certainly free.
+  false_final,            // SOLD_OUT for good, while certainly an unpaid order held a unit.
+  false_hope,             // SOLD_OUT that may return, while certainly every order was paid.
+  false_limit,            // Refused for a limit that was certainly not reached.
+  wrong_code,             // ALREADY_PURCHASED at a limit above 1, LIMIT_REACHED for one unit at a limit of 1.
+  foreign_order_named,    // ALREADY_PURCHASED names another buyer's order.
+  unknown_order_named,    // … or one that nobody can have been given.
+  order_named_too_early,  // … or one whose claim was sent after this answer.
+  ended_order_named,      // … or one that certainly had ended.
+  order_lost,             // A 202's order is not found later.
+  foreign_order_shown,    // A stranger was shown an order.
+  unlawful_move,          // An order went from one state to one that cannot follow.
+  ended_too_early,        // EXPIRED before the promised time was over.
+  shelf_wrong_sum,        // Counts do not add up to the total, or are negative.
+  shelf_backwards,        // A later glance shows an earlier version.
+  shelf_impossible,       // The free units shown cannot have been free at any instant of the glance.
 };
 inline constexpr std::size_t kRuleCount = 31;
 [[nodiscard]] std::string_view name(Rule rule);

@@ -1,9 +1,10 @@
-#include <fmt/format.h>
-
-#include <algorithm>
-
 #include "sim/auditor/rules.h"
 #include "sim/auditor/steps.h"
+
+#include <algorithm>
+#include <limits>
+
+#include <fmt/format.h>
 
 namespace weir::auditor {
 namespace {
@@ -23,7 +24,7 @@ void check_limit(const Case& audited) {
     }
     if (units <= audited.terms.limit_per_buyer) continue;  // The usual case, without a tree.
     certain.build();
-    const std::int64_t most = certain.max(0, kNever);
+    const std::int64_t most = certain.max(std::numeric_limits<std::int64_t>::min(), kNever);
     if (most <= audited.terms.limit_per_buyer) continue;
     audited.found(Rule::over_limit, audited.lives.all()[orders.back()].event, [&] {
       return fmt::format("buyer {} held {} units at once, the limit is {}", life.buyer, most,

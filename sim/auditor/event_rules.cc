@@ -1,10 +1,10 @@
-#include <fmt/format.h>
+#include "sim/auditor/rules.h"
 
 #include <map>
 #include <unordered_set>
 #include <utility>
 
-#include "sim/auditor/rules.h"
+#include <fmt/format.h>
 
 namespace weir::auditor {
 namespace {
@@ -72,9 +72,12 @@ void check_names(const Case& audited) {
                            event.units);
       });
     };
-    if (life.buyer != event.buyer) report(Rule::order_shared);
-    else if (life.units != event.units || life.numbers != event.numbers) report(Rule::order_changed);
-    else if (life.key != event.key) report(Rule::key_mixed);
+    if (life.buyer != event.buyer)
+      report(Rule::order_shared);
+    else if (life.units != event.units || life.numbers != event.numbers)
+      report(Rule::order_changed);
+    else if (life.key != event.key)
+      report(Rule::key_mixed);
     if (event.key == 0) continue;
     const auto [known, is_new] = by_key.try_emplace({event.buyer, event.key}, event.order);
     if (is_new || known->second == event.order) continue;

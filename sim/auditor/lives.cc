@@ -4,6 +4,36 @@
 
 namespace weir::auditor {
 
+namespace {
+
+void read_look(Life& life, const Event& event) {
+  const bool is_paid = event.status == Status::paid || event.status == Status::refunded;
+  if (is_paid) {
+    life.seen_paid_us = std::min(life.seen_paid_us, event.answered_us);
+    life.is_paid_us = std::min(life.is_paid_us, event.answered_us);
+  }
+  if (event.status == Status::pending || event.status == Status::paid) return;
+  life.seen_ended_us = std::min(life.seen_ended_us, event.answered_us);
+}
+
+/// A claim of unknown fate may have begun an order that a later 202 confirmed: the one it named, or the one of its key.
+bool may_have_begun(const Doubt& doubt, const Life& life) {
+  if (!doubt.order.is_none()) return doubt.order == life.order;
+  return doubt.key != 0 && doubt.key == life.key;
+}
+
+/// Draws the bounds that follow from the terms and from what was seen without its cause.
+void settle(Life& life, const Terms& terms) {
+  const std::int64_t may_expire_us = later(life.may_begin_us, terms.pay_within_us);
+  // Paid in time, it does not expire.
+  if (life.is_paid_us > may_expire_us) life.may_end_us = std::min(life.may_end_us, may_expire_us);
+  // It ended, or was paid, by something that the history does not show: that may have been at any time.
+  if (life.may_end_us > life.seen_ended_us) life.may_end_us = life.has_begun_us;
+  if (life.may_be_paid_us > life.seen_paid_us) life.may_be_paid_us = life.may_begin_us;
+}
+
+}  // namespace
+
 Lives::Lives(std::span<const Event> history, const Terms& terms) {
   for (std::size_t i = 0; i < history.size(); ++i) {
     if (history[i].kind == Kind::claim) read_claim(history[i], i);
@@ -11,12 +41,11 @@ Lives::Lives(std::span<const Event> history, const Terms& terms) {
   for (const Event& event : history) {
     if (event.kind != Kind::claim) read_ending(event);
   }
-  // A claim of unknown fate that named an order which a 202 confirmed later may have begun it.
-  for (const Doubt& doubt : doubts_) {
-    const auto known = by_order_.find(doubt.order);
-    if (known == by_order_.end()) continue;
-    Life& life = lives_[known->second];
-    life.may_begin_us = std::min(life.may_begin_us, doubt.sent_us);
+  for (Life& life : lives_) {
+    for (const std::size_t index : doubts_of(life.buyer)) {
+      const Doubt& doubt = doubts_[index];
+      if (may_have_begun(doubt, life)) life.may_begin_us = std::min(life.may_begin_us, doubt.sent_us);
+    }
   }
   for (Life& life : lives_) settle(life, terms);
 }
@@ -39,7 +68,7 @@ std::span<const std::size_t> Lives::doubts_of(std::uint64_t buyer) const {
 void Lives::read_claim(const Event& event, std::size_t index) {
   if (event.answer == Answer::uncertain) {
     doubts_by_buyer_[event.buyer].push_back(doubts_.size());
-    doubts_.push_back({event.buyer, event.order, event.units, event.sent_us});
+    doubts_.push_back({event.buyer, event.key, event.order, event.units, event.sent_us});
     return;
   }
   if (event.answer != Answer::accepted || event.order.is_none()) return;
@@ -76,21 +105,11 @@ void Lives::read_ending(const Event& event) {
       if (has_happened) life.is_paid_us = std::min(life.is_paid_us, event.answered_us);
       return;
     case Kind::lookup:
-      if (!has_happened || event.status == Status::pending) return;
-      // Late money can bring an expired order back, so a look at its state is a hint about the past only.
-      if (event.status == Status::paid) life.is_paid_us = std::min(life.is_paid_us, event.answered_us);
-      life.may_be_paid_us = std::min(life.may_be_paid_us, life.may_begin_us);
-      if (event.status != Status::paid) life.may_end_us = std::min(life.may_end_us, life.has_begun_us);
+      if (has_happened) read_look(life, event);
       return;
     case Kind::claim:
     case Kind::shelf: return;
   }
-}
-
-void Lives::settle(Life& life, const Terms& terms) {
-  const std::int64_t may_expire_us = later(life.may_begin_us, terms.pay_within_us);
-  // Paid in time, it does not expire.
-  if (life.is_paid_us > may_expire_us) life.may_end_us = std::min(life.may_end_us, may_expire_us);
 }
 
 }  // namespace weir::auditor

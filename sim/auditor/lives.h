@@ -18,18 +18,21 @@ struct Life {
   std::uint64_t key = 0;
   std::int32_t units = 0;
   std::vector<std::uint32_t> numbers;
-  std::size_t event = 0;                 // The first 202 that named it.
-  std::int64_t may_begin_us = kNever;    // Its earliest claim was sent.
-  std::int64_t has_begun_us = kNever;    // Its first 202 arrived: from here on it certainly holds its units,
-  std::int64_t may_end_us = kNever;      // until here,
-  std::int64_t has_ended_us = kNever;    // and here it certainly has ended.
+  std::size_t event = 0;               // The first 202 that named it.
+  std::int64_t may_begin_us = kNever;  // Its earliest claim was sent.
+  std::int64_t has_begun_us = kNever;  // Its first 202 arrived: from here on it certainly holds its units,
+  std::int64_t may_end_us = kNever;    // until here,
+  std::int64_t has_ended_us = kNever;  // and here it certainly has ended.
   std::int64_t may_be_paid_us = kNever;
   std::int64_t is_paid_us = kNever;
+  std::int64_t seen_ended_us = kNever;  // A look at its state showed that it had ended, or had been paid.
+  std::int64_t seen_paid_us = kNever;
 };
 
 /// A claim whose fate nobody was told. It may hold its units from the moment it was sent, for ever.
 struct Doubt {
   std::uint64_t buyer = 0;
+  std::uint64_t key = 0;
   OrderName order;  // None if it was not named.
   std::int32_t units = 0;
   std::int64_t sent_us = 0;
@@ -50,7 +53,6 @@ class Lives {
  private:
   void read_claim(const Event& event, std::size_t index);
   void read_ending(const Event& event);
-  void settle(Life& life, const Terms& terms);
 
   std::vector<Life> lives_;
   std::vector<Doubt> doubts_;

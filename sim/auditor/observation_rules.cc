@@ -1,11 +1,11 @@
-#include <fmt/format.h>
+#include "sim/auditor/rules.h"
 
 #include <algorithm>
 #include <array>
 #include <map>
 #include <vector>
 
-#include "sim/auditor/rules.h"
+#include <fmt/format.h>
 
 namespace weir::auditor {
 namespace {
@@ -15,12 +15,12 @@ constexpr std::size_t kStatusCount = 6;
 /// Whether an order seen in one state may be seen in another one later, over any number of moves. Rows and columns in
 /// the order of `Status`.
 constexpr std::array<std::array<bool, kStatusCount>, kStatusCount> kMayFollow{{
-    {true, true, true, true, true, true},        // Out of PENDING everywhere.
-    {false, true, false, false, false, true},    // PAID: stays, or is refunded.
-    {false, true, true, false, false, true},     // EXPIRED: late money may bring it back.
-    {false, false, false, true, false, false},   // CANCELLED,
-    {false, false, false, false, true, false},   // REJECTED
-    {false, false, false, false, false, true},   // and REFUNDED are ends.
+    {true, true, true, true, true, true},       // Out of PENDING everywhere.
+    {false, true, false, false, false, true},   // PAID: stays, or is refunded.
+    {false, true, true, false, false, true},    // EXPIRED: late money may bring it back.
+    {false, false, false, true, false, false},  // CANCELLED,
+    {false, false, false, false, true, false},  // REJECTED
+    {false, false, false, false, false, true},  // and REFUNDED are ends.
 }};
 
 /// Looks at one order, in the order in which they were sent: two that do not overlap show the order of its states.
@@ -69,8 +69,8 @@ void check_shelf_counts(const Case& audited) {
     const bool is_sum = event.free + event.held + event.sold == event.total && event.total == audited.terms.total_units;
     if (is_sum && std::min({event.free, event.held, event.sold}) >= 0) continue;
     audited.found(Rule::shelf_wrong_sum, i, [&] {
-      return fmt::format("{} free + {} held + {} sold, total {} of {}", event.free, event.held, event.sold,
-                         event.total, audited.terms.total_units);
+      return fmt::format("{} free + {} held + {} sold, total {} of {}", event.free, event.held, event.sold, event.total,
+                         audited.terms.total_units);
     });
   }
   const auto is_sent_earlier = [&](std::size_t a, std::size_t b) {

@@ -29,12 +29,12 @@ Steps::Extremes Steps::extremes(std::int64_t from_us, std::int64_t to_us) const 
   const auto after = [](std::int64_t at, const Change& change) { return at < change.at_us; };
   const std::size_t leaves = changes_.size() + 1;
   // The sum in force when the stretch begins, and the sums behind every change within it.
-  auto left = static_cast<std::size_t>(std::lower_bound(changes_.begin(), changes_.end(), from_us, before) -
-                                       changes_.begin()) +
-              leaves;
-  auto right = static_cast<std::size_t>(std::upper_bound(changes_.begin(), changes_.end(), to_us, after) -
-                                        changes_.begin()) +
-               leaves + 1;
+  auto left =
+      static_cast<std::size_t>(std::lower_bound(changes_.begin(), changes_.end(), from_us, before) - changes_.begin()) +
+      leaves;
+  auto right =
+      static_cast<std::size_t>(std::upper_bound(changes_.begin(), changes_.end(), to_us, after) - changes_.begin()) +
+      leaves + 1;
   Extremes found = tree_[left];
   const auto include = [&](const Extremes& other) {
     found.low = std::min(found.low, other.low);

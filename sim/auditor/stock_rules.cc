@@ -1,10 +1,10 @@
-#include <fmt/format.h>
+#include "sim/auditor/rules.h"
+#include "sim/auditor/steps.h"
 
 #include <algorithm>
 #include <vector>
 
-#include "sim/auditor/rules.h"
-#include "sim/auditor/steps.h"
+#include <fmt/format.h>
 
 namespace weir::auditor {
 namespace {
@@ -111,9 +111,8 @@ void check_numbers(const Case& audited) {
     std::sort(numbers.begin(), numbers.end());
     const bool is_twice = std::adjacent_find(numbers.begin(), numbers.end()) != numbers.end();
     if (!numbers.empty() && (is_twice || numbers.size() != static_cast<std::size_t>(life.units))) {
-      audited.found(Rule::numbers_unlike_units, life.event, [&] {
-        return fmt::format("{} numbers were given for {} units", numbers.size(), life.units);
-      });
+      audited.found(Rule::numbers_unlike_units, life.event,
+                    [&] { return fmt::format("{} numbers were given for {} units", numbers.size(), life.units); });
     }
     if (life.may_end_us <= life.has_begun_us) continue;
     for (const std::uint32_t number : numbers) holdings.push_back({number, &life});
