@@ -1,6 +1,7 @@
 #include "identity/rate_limiter.h"
 
 #include "base/check.h"
+#include "base/fault.h"
 
 #include <algorithm>
 #include <bit>
@@ -23,15 +24,18 @@ constexpr int kRoundsMax = 1000;
 
 }  // namespace
 
-// How two threads that bring the same new key at the same moment end with one bucket and not two:
+// How threads that bring the same new key at the same moment end with one bucket and not two:
 //
 // A new bucket is full and "unsettled". Nobody takes from it before it is settled, so an unsettled one can be removed
 // at any time and nothing is forgotten. A thread settles a bucket only if it has searched all places after it saw the
 // bucket there, and found no other of the same key, or removed the others. Of two buckets of a key, whoever settles the
 // later one has searched after both were there, so he has seen the earlier one and removed one of the two.
+//
+// That argument needs "the bucket that I saw" to mean that very one: a word that was removed and made again would pass
+// for it. Therefore each unsettled word carries a number of its own where a settled one has its time.
 
 RateLimiter::RateLimiter(std::uint32_t per_second, SipKey hash_key, std::size_t buckets)
-    : hash_key_(hash_key), sets_(std::bit_floor(std::max(buckets, kWays)) / kWays) {
+    : hash_key_(hash_key), sets_(per_second == 0 ? 0 : std::bit_floor(std::max(buckets, kWays)) / kWays) {
   CHECK(per_second <= kRatePerSecondMax, "per_second={}", per_second);
   if (per_second == 0) return;
   units_per_token_ = (kUsPerSecond + per_second - 1) / per_second;
@@ -52,6 +56,7 @@ bool RateLimiter::allow(std::uint64_t key, Ticks now) {
     Sighting found;
     if (!find(set, tag, found)) continue;
     if (found.word == 0) {
+      FAULT("rate_key_not_found");
       seen = insert(set, tag, units);
     } else if ((found.word & kSettled) == 0 && found != seen) {
       seen = found;
@@ -75,7 +80,7 @@ bool RateLimiter::find(Set& set, Word tag, Sighting& found) {
   return true;
 }
 
-RateLimiter::Sighting RateLimiter::insert(Set& set, Word tag, std::uint64_t now) const {
+RateLimiter::Sighting RateLimiter::insert(Set& set, Word tag, std::uint64_t now) {
   // Begins at a place of the key's own, so that two new keys do not push each other out in turn.
   const std::size_t first = tag >> kTagShift;
   Sighting victim;
@@ -83,19 +88,18 @@ RateLimiter::Sighting RateLimiter::insert(Set& set, Word tag, std::uint64_t now)
   for (std::size_t i = 0; i < kWays; ++i) {
     const std::size_t way = (first + i) % kWays;
     const Word word = set.words[way].load();
-    const std::uint64_t missing = word == 0 ? 0 : units_missing(word, now);
+    const std::uint64_t missing = units_missing(word, now);
     if (missing >= least) continue;
     least = missing;
     victim = {way, word};
   }
-  const Word fresh = tag | now;
+  const Word fresh = tag | (buckets_made_.fetch_add(1, std::memory_order_relaxed) & kTimeMask);
   if (!set.words[victim.way].compare_exchange_strong(victim.word, fresh)) return {};
   return {victim.way, fresh};
 }
 
 RateLimiter::Attempt RateLimiter::take(Set& set, const Sighting& bucket, std::uint64_t now) const {
-  const bool is_settled = (bucket.word & kSettled) != 0;
-  const std::uint64_t missing = (is_settled ? units_missing(bucket.word, now) : 0) + units_per_token_;
+  const std::uint64_t missing = units_missing(bucket.word, now) + units_per_token_;
   if (missing > units_per_second_) return Attempt::refused;
   Word expected = bucket.word;
   const Word taken = (bucket.word & kTagMask) | kSettled | ((now + missing) & kTimeMask);
@@ -109,6 +113,7 @@ std::uint64_t RateLimiter::units_at(Ticks now) const {
 }
 
 std::uint64_t RateLimiter::units_missing(Word word, std::uint64_t now) const {
+  if ((word & kSettled) == 0) return 0;
   const std::uint64_t ahead = ((word & kTimeMask) - now) & kTimeMask;
   // At most a second can be missing, and one more if another thread's clock runs ahead. Everything else is the past.
   return ahead <= 2 * units_per_second_ ? ahead : 0;

@@ -55,12 +55,13 @@ class RateLimiter {
   /// Time until the bucket is full again, 0 if it is.
   [[nodiscard]] std::uint64_t units_missing(Word word, std::uint64_t now) const;
   [[nodiscard]] static bool find(Set& set, Word tag, Sighting& found);
-  [[nodiscard]] Sighting insert(Set& set, Word tag, std::uint64_t now) const;
+  [[nodiscard]] Sighting insert(Set& set, Word tag, std::uint64_t now);
   [[nodiscard]] Attempt take(Set& set, const Sighting& bucket, std::uint64_t now) const;
 
   SipKey hash_key_;
   std::uint64_t units_per_token_ = 0;
   std::uint64_t units_per_second_ = 0;
+  std::atomic<std::uint64_t> buckets_made_{0};
   std::vector<Set> sets_;
 };
 

@@ -418,6 +418,7 @@ TEST_F(TokenVerifierTest, IssuerAndAudienceAreCheckedWhenConfigured) {
   EXPECT_EQ(with(R"(,"iss":"https://shop.example","aud":"weir")"), "ana");
   EXPECT_EQ(with(R"(,"iss":"https://shop.example","aud":["other","weir"])"), "ana") << "ours second";
   EXPECT_EQ(with(R"(,"iss":"https://shop.example","aud":["weir"])"), "ana");
+  EXPECT_EQ(with(R"(,"iss":"https://shop.example","aud":["weir","other"])"), "ana") << "ours first";
   for (const std::string_view aud :
        {"", R"(,"aud":"other")", R"(,"aud":[])", R"(,"aud":["other"])", R"(,"aud":"Weir")", R"(,"aud":"")",
         R"(,"aud":null)", R"(,"aud":1)", R"(,"aud":["weir",1])", R"(,"aud":[["weir"]])", R"(,"aud":{"weir":1})"}) {
