@@ -84,9 +84,9 @@ Each setting has one name in three spellings: the flag `--http.listen`, the key 
 variable `WEIR_HTTP_LISTEN` in the environment. A flag beats the environment, the environment beats the file, the file
 beats the default. `weir serve --print-config` shows every value with its unit, its bounds and where it came from.
 
-The file is `./weir.toml` if it exists, or the one named by `--config FILE`. It is TOML: `http.listen = "…"` and a section
-`[http]` with `listen = "…"` mean the same. Lists are arrays in the file and comma-separated without spaces in flags and
-environment. Whole numbers are written in digits only. Seconds may also be written as a duration in whole seconds:
+The file is `./weir.toml` if it exists, or the one named by `--config FILE`. It is TOML: `http.listen = "…"` and
+`listen = "…"` under `[http]` mean the same. Lists are arrays in the file and comma-separated without spaces in flags
+and environment. Whole numbers are written in digits only. Seconds may also be written as a duration in whole seconds:
 `600`, `10m`.
 
 A name that is no setting is refused in all three places, so that a slip of the pen never leaves a default in force.
