@@ -18,6 +18,15 @@ void put(HoldTable& table, std::uint64_t buyer, std::uint64_t order) {
   table.insert(table.walk({buyer}, {0, order}), {buyer}, {0, order}, {0, 1, false});
 }
 
+/// Buyers whose run begins at that slot.
+std::vector<std::uint64_t> buyers_of_slot(std::size_t slot, std::size_t capacity, std::size_t count) {
+  std::vector<std::uint64_t> found;
+  for (std::uint64_t key = 1; found.size() < count; ++key) {
+    if (home_slot(key, capacity) == slot) found.push_back(key);
+  }
+  return found;
+}
+
 TEST(KnownBuyers, ASaleThatWasNeverOpenedKnowsNobody) {
   EndedIds ended;
   KnownBuyers known(ended);
@@ -32,35 +41,64 @@ TEST(KnownBuyers, ASaleThatWasNeverOpenedKnowsNobody) {
 }
 
 TEST(KnownBuyers, AHoldIsNeverDeniedWhileOthersMoveRoundIt) {
-  // A table so small and full that nearly every removal shifts somebody, read all the time.
-  constexpr std::uint64_t kSteady = 24;
-  constexpr std::uint64_t kRounds = 60'000;
+  // All buyers share one run. The one in front leaves and comes back at the end, so every round moves all the others by
+  // a slot, under the eyes of a reader who walks along the same run.
+  constexpr std::size_t kBuyers = 100;
+  constexpr std::uint64_t kRounds = 40'000;
   EndedIds ended;
   KnownBuyers known(ended);
   HoldTable holds;
-  ASSERT_TRUE(holds.make_room(32));
+  ASSERT_TRUE(holds.make_room(kBuyers));
   known.add({1}, holds);
-  for (std::uint64_t buyer = 1; buyer <= kSteady; ++buyer) put(holds, buyer, buyer);
+  const std::vector<std::uint64_t> buyers = buyers_of_slot(0, holds.bytes() / HoldTable::kBytesPerSlot, kBuyers);
+  for (const std::uint64_t buyer : buyers) put(holds, buyer, buyer);
+  std::vector<std::atomic<std::uint64_t>> leaves(kBuyers);  // Twice the times that a buyer left; odd while he is away.
   std::atomic<bool> is_done{false};
   std::atomic<std::uint64_t> denied{0};
-  const auto watch = [&] {
-    while (!is_done.load(std::memory_order_relaxed)) {
-      for (std::uint64_t buyer = 1; buyer <= kSteady; ++buyer) denied += !known.may_hold({1}, {buyer});
+  std::thread reader([&] {
+    while (!is_done.load()) {
+      for (std::size_t i = 0; i < kBuyers; ++i) {
+        const std::uint64_t before = leaves[i].load();
+        const bool may_hold = known.may_hold({1}, {buyers[i]});
+        denied += !may_hold && before % 2 == 0 && leaves[i].load() == before;
+      }
     }
-  };
-  std::thread reader(watch);
-  SeededRandom random(1);
-  for (std::uint64_t round = 1; round <= kRounds; ++round) {
-    const std::uint64_t buyer = kSteady + 1 + random.below(500);
-    put(holds, buyer, 1000 + round);
-    ASSERT_TRUE(holds.make_room(holds.bound() + (round % 20'000 == 0 ? 1 : 0)));
-    holds.remove(holds.walk({buyer}, {0, 1000 + round}).slot);
-    if (round % 64 == 0) std::this_thread::yield();
+  });
+  for (std::uint64_t round = 0; round < kRounds; ++round) {
+    const std::size_t front = round % kBuyers;
+    ++leaves[front];
+    holds.remove(holds.walk({buyers[front]}, {0, buyers[front]}).slot);
+    put(holds, buyers[front], buyers[front]);
+    ++leaves[front];
   }
   is_done.store(true);
   reader.join();
   EXPECT_EQ(denied.load(), 0U);
-  EXPECT_FALSE(known.may_hold({1}, {kSteady + 1})) << "at rest, no means no";
+}
+
+TEST(KnownBuyers, AHoldIsNeverDeniedWhileTheTableGrows) {
+  constexpr std::uint64_t kBuyers = 200;
+  EndedIds ended;
+  KnownBuyers known(ended);
+  HoldTable holds;
+  ASSERT_TRUE(holds.make_room(kBuyers));
+  known.add({1}, holds);
+  for (std::uint64_t buyer = 1; buyer <= kBuyers; ++buyer) put(holds, buyer, buyer);
+  std::atomic<bool> is_done{false};
+  std::atomic<std::uint64_t> denied{0};
+  std::thread reader([&] {
+    while (!is_done.load()) {
+      for (std::uint64_t buyer = 1; buyer <= kBuyers; ++buyer) denied += !known.may_hold({1}, {buyer});
+    }
+  });
+  for (int growth = 0; growth < 40; ++growth) {
+    ASSERT_TRUE(holds.make_room(holds.bound() + 1));
+    std::this_thread::yield();
+  }
+  is_done.store(true);
+  reader.join();
+  EXPECT_EQ(denied.load(), 0U);
+  EXPECT_FALSE(known.may_hold({1}, {kBuyers + 1}));
 }
 
 TEST(EndedIds, RemembersAcrossItsLevels) {

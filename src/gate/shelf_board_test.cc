@@ -65,7 +65,7 @@ TEST(ShelfBoardDeathTest, AShelfThatDoesNotAddUpIsABug) {
 }
 
 TEST(ShelfBoard, AReaderSeesOnlyWholeShelvesAndNeverGoesBack) {
-  constexpr std::uint64_t kVersions = 200'000;
+  constexpr std::uint64_t kVersions = 300'000;
   ShelfBoard board;
   const auto made = [](std::uint64_t version) {
     const auto count = static_cast<std::int64_t>(version);

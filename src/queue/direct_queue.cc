@@ -31,7 +31,7 @@ std::size_t DirectQueue::outcomes(std::span<Outcome> out) {
 }
 
 std::size_t DirectQueue::peek(std::span<Claim> out) {
-  // The batch that was not finished comes first, and again as it was; it only grows when there is room for more.
+  // A batch that was not finished comes again as it was; the next is taken when all of it is done with.
   if (batch_.empty()) {
     batch_.resize(std::min(out.size(), kLedgerBatchMax));
     batch_.resize(claims_.pop(batch_));

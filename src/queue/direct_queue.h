@@ -34,8 +34,8 @@ class DirectQueue final : public QueueProducer, public QueueConsumer {
   const std::size_t capacity_;
   Ring<Claim> claims_;
   Ring<Outcome> outcomes_;
-  std::size_t open_ = 0;        // Producer's: appended, outcome not taken yet.
-  std::vector<Claim> batch_;    // Consumer's: taken from the ring, not finished yet.
+  std::size_t open_ = 0;      // Producer's: appended, outcome not taken yet.
+  std::vector<Claim> batch_;  // Consumer's: taken from the ring, not finished yet.
   std::function<void()> wake_consumer_;
   std::function<void()> wake_producer_;
 };

@@ -45,6 +45,44 @@ TEST(DirectQueueTest, TwoThreadsLoseNothing) {
   EXPECT_EQ(queue.room(), 256U);
 }
 
+TEST(DirectQueueTest, RoomComesBackWhenTheOutcomeIsTaken) {
+  DirectQueue queue{2};
+  const std::vector<Claim> claims(2);
+  queue.append(claims);
+  EXPECT_EQ(queue.room(), 0U);
+  std::vector<Claim> seen(2);
+  ASSERT_EQ(queue.peek(seen), 2U);
+  EXPECT_EQ(queue.room(), 0U) << "taken by the ledger, not answered yet";
+  queue.finish(std::vector<Outcome>(2));
+  EXPECT_EQ(queue.room(), 0U) << "its outcome still needs a place";
+  Outcome heard;
+  ASSERT_EQ(queue.outcomes({&heard, 1}), 1U);
+  EXPECT_EQ(queue.room(), 1U);
+}
+
+TEST(DirectQueueTest, APeekTakesNoMoreThanItHasRoomFor) {
+  DirectQueue queue{8};
+  std::vector<Claim> claims(5);
+  for (std::uint64_t i = 0; i < claims.size(); ++i) claims[i].order = {1, i};
+  queue.append(claims);
+  std::vector<Claim> seen(8);
+  ASSERT_EQ(queue.peek(std::span(seen).first(3)), 3U);
+  ASSERT_EQ(queue.peek(seen), 3U) << "the same ones until they are finished";
+  queue.finish(std::vector<Outcome>(2));
+  ASSERT_EQ(queue.peek(seen), 1U);
+  EXPECT_EQ(seen[0].order.low, 2U);
+  queue.finish(std::vector<Outcome>(1));
+  ASSERT_EQ(queue.peek(seen), 2U);
+  EXPECT_EQ(seen[1].order.low, 4U);
+}
+
+TEST(DirectQueueDeathTest, MoreThanThereIsRoomForIsABug) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  DirectQueue queue{2};
+  EXPECT_DEATH(queue.append(std::vector<Claim>(3)), "3 claims, room for 2");
+  EXPECT_DEATH(queue.finish(std::vector<Outcome>(1)), "1 outcomes for 0 claims");
+}
+
 TEST(DirectQueueTest, EachSideIsWokenByTheOther) {
   DirectQueue queue{8};
   int consumer_woken = 0;
@@ -58,6 +96,9 @@ TEST(DirectQueueTest, EachSideIsWokenByTheOther) {
   const Outcome outcome;
   queue.finish({&outcome, 1});
   EXPECT_EQ(producer_woken, 1);
+  queue.append({});
+  queue.finish({});
+  EXPECT_EQ(consumer_woken + producer_woken, 2) << "nothing wakes nobody";
 }
 
 }  // namespace

@@ -3,10 +3,10 @@
 #include "config/limits.h"
 #include "queue/queue.h"
 
-#include <gtest/gtest.h>
-
 #include <memory>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 namespace weir {
 
@@ -56,7 +56,8 @@ TYPED_TEST_P(QueueConformance, WhatWasNotFinishedComesAgain) {
   const OrderId first = seen[0].order;
   ASSERT_GE(queue.consumer().peek(seen), 1U);
   EXPECT_EQ(seen[0].order, first);
-  const Outcome outcome{.order = first, .fate = Fate::durable, .recording = Recording::recorded, .status = {}, .pay_by = {}};
+  const Outcome outcome{
+      .order = first, .fate = Fate::durable, .recording = Recording::recorded, .status = {}, .pay_by = {}};
   queue.consumer().finish({&outcome, 1});
   ASSERT_GE(queue.consumer().peek(seen), 1U);
   EXPECT_EQ(seen[0].order.low, first.low + 1) << "only the finished one is gone";
@@ -70,7 +71,9 @@ TYPED_TEST_P(QueueConformance, EachClaimHasExactlyOneOutcome) {
   for (int round = 0; round < 8 && finished < 4; ++round) {
     const std::size_t count = queue.consumer().peek(seen);
     std::vector<Outcome> outcomes(count);
-    for (std::size_t i = 0; i < count; ++i) outcomes[i] = {.order = seen[i].order, .fate = Fate::decided, .recording = Recording::ended, .status = {}, .pay_by = {}};
+    for (std::size_t i = 0; i < count; ++i)
+      outcomes[i] = {
+          .order = seen[i].order, .fate = Fate::decided, .recording = Recording::ended, .status = {}, .pay_by = {}};
     queue.consumer().finish(outcomes);
     finished += count;
   }
