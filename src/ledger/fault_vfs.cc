@@ -27,7 +27,7 @@ struct FaultDisk::State : std::enable_shared_from_this<FaultDisk::State> {
 
   [[nodiscard]] std::int64_t used() const {
     std::int64_t bytes = 0;
-    for (const auto& [name, file] : names) bytes += static_cast<std::int64_t>(file->bytes().size());
+    for (const auto& [path, file] : names) bytes += static_cast<std::int64_t>(file->bytes().size());
     return bytes;
   }
 

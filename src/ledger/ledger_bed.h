@@ -47,7 +47,7 @@ class LedgerScene {
   static constexpr Micros kPayWithin{600'000'000};
   static constexpr Micros kLong{3'600'000'000};
 
-  explicit LedgerScene(LedgerBed& bed) : bed(bed) {}
+  explicit LedgerScene(LedgerBed& bed_in) : bed(bed_in) {}
 
   void open_sale(std::int64_t units, std::int32_t limit = 1) {
     ASSERT_EQ(changed(ledger().create_sale(sale_draft("drop", limit))), Changed::done);
