@@ -20,6 +20,8 @@ class Timeline {
 
   /// `end_us` is the last moment that can be recorded; later ones fall into the last bin.
   explicit Timeline(std::uint64_t end_us);
+  /// The same record in stretches `factor` times as long.
+  [[nodiscard]] Timeline coarser(std::uint64_t factor) const;
 
   void offer(std::uint64_t at_us) { ++bin(at_us).offered; }
   void answer(std::uint64_t at_us, Outcome outcome) {
