@@ -138,12 +138,17 @@ function(weir_fuzz name)
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)
 endfunction()
 
-# Every header compiles alone: one generated source a header, built by the target `header_check`.
+# Every header compiles alone. One that has a source of its own is the first thing that this source includes
+# (tools/tidy sees to it); for each of the others one source is generated, built by the target `header_check`.
 function(weir_check_headers)
   file(GLOB_RECURSE headers RELATIVE "${CMAKE_SOURCE_DIR}" CONFIGURE_DEPENDS
     "${CMAKE_SOURCE_DIR}/src/*.h" "${CMAKE_SOURCE_DIR}/sim/*.h")
   set(sources)
   foreach(header IN LISTS headers)
+    string(REGEX REPLACE "\\.h$" ".cc" own_source "${header}")
+    if(EXISTS "${CMAKE_SOURCE_DIR}/${own_source}")
+      continue()
+    endif()
     string(MAKE_C_IDENTIFIER "${header}" stem)
     set(file "${CMAKE_BINARY_DIR}/header_check/${stem}.cc")
     file(CONFIGURE OUTPUT "${file}" CONTENT "#include \"${header}\"\n#include \"${header}\"\n")

@@ -109,6 +109,8 @@ def check_invariants(tree: Tree) -> list[Finding]:
         def breach(message: str, line: int = row.line) -> None:
             findings.append(Finding(INVARIANTS, line, "invariants", message))
 
+        if row.cells["Constraint"].startswith("Not in this version"):
+            continue
         for heading in ("Tests", "Metric"):
             if not row.names(heading):
                 breach(f"{row.cells['Id']} names nothing under {heading}")
@@ -118,7 +120,7 @@ def check_invariants(tree: Tree) -> list[Finding]:
             if name not in tests:
                 breach(f"there is no test `{name}`")
         for name in row.names("Metric"):
-            if name.lower() not in metrics:
+            if name not in metrics and f'"{name}"' not in sources:
                 breach(f"src/metrics has no `{name}`")
         for text in row.names("Constraint"):
             if " ".join(text.split()).lower() not in sources:

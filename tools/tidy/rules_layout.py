@@ -110,6 +110,19 @@ def check_headers(tree: Tree) -> list[Finding]:
     return findings
 
 
+def check_own_header_first(tree: Tree) -> list[Finding]:
+    """A source includes its own header first, so that the header is seen to compile alone."""
+    findings = []
+    for file in tree.cpp():
+        header = file.path.removesuffix(".cc") + ".h"
+        if file.suffix != ".cc" or tree.get(header) is None:
+            continue
+        line, first = next(_includes(file), (1, ""))
+        if first != _short(header):
+            findings.append(Finding(file.path, line, "own header", f'includes "{_short(header)}" first'))
+    return findings
+
+
 def check_built(tree: Tree) -> list[Finding]:
     """A source that no CMakeLists.txt names is dead code."""
     findings = []
@@ -124,4 +137,4 @@ def check_built(tree: Tree) -> list[Finding]:
     return findings
 
 
-RULES = (check_folder_table, check_includes, check_adapters, check_headers, check_built)
+RULES = (check_folder_table, check_includes, check_adapters, check_headers, check_own_header_first, check_built)

@@ -90,7 +90,8 @@ class Tidy(unittest.TestCase):
     def test_every_rule_is_covered_here(self):
         spoken = Path(__file__).read_text(encoding="utf-8")
         for rule in RULES:
-            self.assertIn(f"def test_{rule.__name__.removeprefix('check_')}_", spoken)
+            name = f"def test_{rule.__name__.removeprefix('check_')}_"
+            self.assertTrue(name in spoken, f"there is no `{name}`")
 
     # Layout
 
@@ -114,6 +115,10 @@ class Tidy(unittest.TestCase):
     def test_headers_say_their_job(self):
         self.assert_fires("headers", "src/base/time.h", "#pragma once\n")
         self.assert_fires("headers", "src/base/time.h", "/// Time.\n")
+
+    def test_own_header_first_of_all(self):
+        text = '#include "gate/gate.h"\n#include "gate/memory_gate.h"\nconst char* kSql = "CHECK (held >= 0)";\n'
+        self.assert_fires("own header", "src/gate/memory_gate.cc", text)
 
     def test_built_or_deleted(self):
         self.assert_fires("built", "src/flow/forgotten.cc", "")
