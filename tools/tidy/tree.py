@@ -56,7 +56,7 @@ class SourceFile:
     @property
     def is_test(self) -> bool:
         """Whether the file is compiled into tests only."""
-        return bool(re.search(r"_(test|fuzz|conformance|fixture|bench)\.(cc|h)$", self.name))
+        return bool(re.search(r"_(test|fuzz|conformance|fixture|bench|bed|testing)\.(cc|h)$", self.name))
 
     @property
     def folder(self) -> str:
