@@ -28,6 +28,29 @@ void HoldTable::Slots::move(std::size_t from, std::size_t to) const {
   put_key(to, key(from, std::memory_order_relaxed));
 }
 
+void HoldTable::Slots::fill(std::size_t slot, std::uint64_t key, const OrderId& order, std::uint32_t word) const {
+  orders[slot] = order;
+  units[slot] = word;
+  put_key(slot, key);
+}
+
+bool HoldTable::Slots::ends_at(std::size_t slot, std::uint64_t key_there, std::size_t home) const {
+  return key_there == 0 ||
+         slot_distance(home_slot(key_there, capacity), slot, capacity) < slot_distance(home, slot, capacity);
+}
+
+void HoldTable::Slots::make_gap(std::size_t place) const {
+  std::size_t end = place;
+  while (key(end, std::memory_order_relaxed) != 0) end = slot_after(end, capacity);
+  // From the end on: a hold is in its new slot before its old one is overwritten, so a reader, who walks the other way,
+  // may meet it twice and never misses it.
+  while (end != place) {
+    const std::size_t before = slot_before(end, capacity);
+    move(before, end);
+    end = before;
+  }
+}
+
 std::unique_ptr<HoldTable::Slots> HoldTable::make_slots(std::uint64_t bound) {
   auto slots = std::make_unique<Slots>();
   slots->capacity = static_cast<std::size_t>(slots_for(bound));
@@ -59,26 +82,27 @@ void HoldTable::copy_holds(const Slots& from, const Slots& to) {
   for (std::size_t slot = 0; slot < from.capacity; ++slot) {
     const std::uint64_t key = from.key(slot, std::memory_order_relaxed);
     if (key == 0) continue;
-    std::size_t at = home_slot(key, to.capacity);
-    while (to.key(at, std::memory_order_relaxed) != 0) at = slot_after(at, to.capacity);
-    to.orders[at] = from.orders[slot];
-    to.units[at] = from.units[slot];
-    to.put_key(at, key);
+    const std::size_t home = home_slot(key, to.capacity);
+    std::size_t at = home;
+    while (!to.ends_at(at, to.key(at, std::memory_order_relaxed), home)) at = slot_after(at, to.capacity);
+    to.make_gap(at);
+    to.fill(at, key, from.orders[slot], from.units[slot]);
   }
 }
 
 HoldTable::Walk HoldTable::walk(BuyerKey buyer, const OrderId& order) const {
   Walk found;
-  std::size_t at = home_slot(buyer.value, slots_->capacity);
+  const std::size_t home = home_slot(buyer.value, slots_->capacity);
+  std::size_t at = home;
   for (;; at = slot_after(at, slots_->capacity)) {
     const std::uint64_t key = slots_->key(at, std::memory_order_relaxed);
-    if (key == 0) break;
+    if (slots_->ends_at(at, key, home)) break;
     if (key != buyer.value) continue;
     found.units += static_cast<std::int32_t>(slots_->units[at] & kUnitsMask);
     found.standing = slots_->orders[at];
     if (slots_->orders[at] == order) found.slot = at;
   }
-  found.vacant = at;
+  found.place = at;
   return found;
 }
 
@@ -96,11 +120,11 @@ HoldTable::Units HoldTable::at(std::size_t slot) const {
 
 void HoldTable::insert(const Walk& walk, BuyerKey buyer, const OrderId& order, Units units) {
   CHECK(size_ < bound_, "{} holds in a table for {}", size_, bound_);
-  CHECK(buyer.value != 0 && slots_->key(walk.vacant, std::memory_order_relaxed) == 0);
+  const std::uint64_t key_there = slots_->key(walk.place, std::memory_order_relaxed);
+  CHECK(buyer.value != 0 && slots_->ends_at(walk.place, key_there, home_slot(buyer.value, slots_->capacity)));
   CHECK(units.units >= 1 && static_cast<std::uint32_t>(units.units) <= kUnitsMask, "units={}", units.units);
-  slots_->orders[walk.vacant] = order;
-  slots_->units[walk.vacant] = packed(units);
-  slots_->put_key(walk.vacant, buyer.value);  // A vacant slot ends its run: nothing that a reader looks for has moved.
+  slots_->make_gap(walk.place);
+  slots_->fill(walk.place, buyer.value, order, packed(units));
   ++size_;
 }
 
@@ -115,9 +139,7 @@ void HoldTable::remove(std::size_t slot) {
   std::size_t hole = slot;
   for (std::size_t at = slot_after(hole, capacity);; at = slot_after(at, capacity)) {
     const std::uint64_t key = slots_->key(at, std::memory_order_relaxed);
-    if (key == 0) break;
-    // It may fill the hole only if the hole lies between its home and where it is now.
-    if (slot_distance(home_slot(key, capacity), at, capacity) < slot_distance(hole, at, capacity)) continue;
+    if (key == 0 || home_slot(key, capacity) == at) break;  // Who is at home stays there, and so does all behind him.
     slots_->move(at, hole);
     hole = at;
   }
@@ -127,11 +149,12 @@ void HoldTable::remove(std::size_t slot) {
 }
 
 bool HoldTable::contains(const Slots& slots, std::uint64_t key) {
-  std::size_t at = home_slot(key, slots.capacity);
+  const std::size_t home = home_slot(key, slots.capacity);
+  std::size_t at = home;
   for (std::size_t steps = 0; steps < slots.capacity; ++steps, at = slot_after(at, slots.capacity)) {
     const std::uint64_t seen = slots.key(at, std::memory_order_acquire);
     if (seen == key) return true;
-    if (seen == 0) return false;
+    if (slots.ends_at(at, seen, home)) return false;
   }
   return true;  // Only a table that changes while it is read has no vacant slot.
 }

@@ -14,9 +14,10 @@ namespace weir {
 /// The holds of one sale, found by buyer.
 ///
 /// An open table with linear probing: 28 bytes a slot (buyer 8, order 16, item and units 4), at most seven slots of
-/// eight in use, so a buyer costs 32 bytes. All holds of a buyer lie in the run that begins at his home slot: one walk
-/// finds what he holds, whether a certain order is among it, and where the next one would go. Removal shifts the run
-/// back, so no trace of ended orders slows later walks.
+/// eight in use, so a buyer costs 32 bytes. A run is kept in the order of its holds' home slots: all holds of a buyer
+/// lie close together, and a walk for a stranger, the commonest of all, ends after five slots where an unordered run
+/// that full takes 32. One walk finds what a buyer holds, whether a certain order is among it, and where the next one
+/// goes. Removal shifts the run back, so no trace of ended orders slows later walks.
 ///
 /// Invariant: size() <= bound() < slots. Each hold has at least one unit, so a table whose bound is the sale's total of
 /// units is never full.
@@ -35,10 +36,10 @@ class HoldTable {
 
   /// What one walk along a buyer's run finds.
   struct Walk {
-    std::int32_t units = 0;      // Of all his holds.
-    OrderId standing;            // One of them.
-    std::size_t slot = kNone;    // Where the order that was looked for is.
-    std::size_t vacant = kNone;  // Where it would go.
+    std::int32_t units = 0;     // Of all his holds.
+    OrderId standing;           // One of them.
+    std::size_t slot = kNone;   // Where the order that was looked for is.
+    std::size_t place = kNone;  // Where it would go.
   };
 
   HoldTable() = default;
@@ -58,7 +59,7 @@ class HoldTable {
   void prefetch(BuyerKey buyer) const;
 
   [[nodiscard]] Units at(std::size_t slot) const;
-  /// Requires: `walk.vacant` of a walk since which nothing was inserted or removed.
+  /// Requires: `walk` of a moment since which nothing was inserted or removed.
   void insert(const Walk& walk, BuyerKey buyer, const OrderId& order, Units units);
   void mark_sold(std::size_t slot);
   /// Other holds may move: slots known from before are void.
@@ -98,6 +99,11 @@ class HoldTable {
       std::atomic_ref(keys[slot]).store(key, std::memory_order_release);
     }
     void move(std::size_t from, std::size_t to) const;
+    void fill(std::size_t slot, std::uint64_t key, const OrderId& order, std::uint32_t word) const;
+    /// A search for a key of that home ends at this slot: vacant, or from there on homes come later.
+    [[nodiscard]] bool ends_at(std::size_t slot, std::uint64_t key_there, std::size_t home) const;
+    /// Makes `place` free by moving what lies there and behind it one slot on.
+    void make_gap(std::size_t place) const;
   };
 
   [[nodiscard]] static std::unique_ptr<Slots> make_slots(std::uint64_t bound);

@@ -19,6 +19,10 @@ namespace weir {
   return slot + 1 == capacity ? 0 : slot + 1;
 }
 
+[[nodiscard]] inline std::size_t slot_before(std::size_t slot, std::size_t capacity) {
+  return slot == 0 ? capacity - 1 : slot - 1;
+}
+
 /// Steps from one slot forward to another.
 [[nodiscard]] inline std::size_t slot_distance(std::size_t from, std::size_t to, std::size_t capacity) {
   return to >= from ? to - from : to + capacity - from;
