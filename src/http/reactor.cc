@@ -194,8 +194,13 @@ void Reactor::expire_one(Connection& connection) {
       complete({connection.slot, connection.generation, index_}, reply_of(Refusal::answer_late));
       return;
     case Wait::idle: counts_.timed_out.add(); return close(connection);
-    case Wait::none:
     case Wait::write:
+      // The kernel tells of room only when a third of a buffer of megabytes is free. A peer that reads slowly may not
+      // get that far in time, so ask the socket before giving it up.
+      flush_unsent(connection);
+      if (connection.is_open() && connection.wait == Wait::write && connection.placed < ticks_) close(connection);
+      return;
+    case Wait::none:
     case Wait::linger: return close(connection);
   }
 }

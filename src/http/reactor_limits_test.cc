@@ -132,6 +132,35 @@ TEST(ReactorDeadline, APeerThatDoesNotReadIsClosed) {
   EXPECT_TRUE(door.turn_until([&] { return door.open_count() == 0; }));
 }
 
+/// Lets the peer take at most `step` bytes before each part of the write deadline; says whether it keeps its connection
+/// for several deadlines.
+bool survives_reading(std::size_t step) {
+  Door door(short_deadlines());
+  door.handler().on_request = [](const Request&, Exchange& exchange) {
+    exchange.send(text_response(200, std::string(3'500'000, 'l')));
+  };
+  RawClient client(door.port(), "127.0.0.1", 4'096);
+  client.send(get("/"));
+  EXPECT_TRUE(door.turn_until([&] { return door.counts().writes.get() > 0; }));
+  for (int i = 0; i < 8; ++i) {
+    for (std::size_t taken = 0; taken < step && !client.has_ended;) {
+      const std::size_t before = client.received.size();
+      client.receive(std::min<std::size_t>(step - taken, 65'536));
+      taken += std::max<std::size_t>(client.received.size() - before, 1);
+      (void)door.reactor().turn(Micros{1000});
+    }
+    door.clock.pass(Micros{kShortUs / 2});
+    door.turn_all();
+  }
+  EXPECT_LT(client.received.size(), 3'500'000U) << "nothing was left to wait for";
+  return door.open_count() == 1;
+}
+
+TEST(ReactorDeadline, APeerThatReadsSlowlyIsKeptAndOneThatSipsIsNot) {
+  EXPECT_TRUE(survives_reading(200'000));
+  EXPECT_FALSE(survives_reading(1));
+}
+
 TEST(ReactorDeadline, AnAnswerThatDoesNotComeIs503AndTheConnectionGoesOn) {
   Door door(short_deadlines());
   std::vector<ReplyTo> waiting;

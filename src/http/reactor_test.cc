@@ -1,5 +1,6 @@
 #include "http/reactor.h"
 
+#include "base/system_clock.h"
 #include "config/limits.h"
 #include "http/http_testing.h"
 
@@ -450,6 +451,22 @@ TEST(Reactor, AHandlersTurnMayCompleteWhatWasDeferred) {
   for (int i = 0; i < 8; ++i) clients.push_back(door.client());
   for (RawClient& client : clients) client.send(get("/slow") + get("/1"));
   for (RawClient& client : clients) EXPECT_EQ(bodies(door.answers(client, 2)), (Strings{"done", "/1"}));
+}
+
+/// The loop is awake and so is not poked; it must look again before it sleeps, or the wake would wait for a whole span.
+TEST(Reactor, AWakeJustBeforeTheLoopSleepsIsNotLost) {
+  Door door;
+  const SystemClock clock;
+  int wakes_left = 3;
+  door.handler().on_turn = [&] {
+    if (wakes_left-- > 0) door.reactor().wake();
+  };
+  door.turn_all();
+  wakes_left = 1;
+  (void)door.reactor().turn(Micros{0});
+  const Ticks begin = clock.ticks();
+  (void)door.reactor().turn(Micros{kLoopWaitUs});
+  EXPECT_LT(clock.ticks() - begin, Micros{kLoopWaitUs * 9 / 10});
 }
 
 }  // namespace
