@@ -88,6 +88,7 @@ RateLimiter::Sighting RateLimiter::insert(Set& set, Word tag, std::uint64_t now)
   for (std::size_t i = 0; i < kWays; ++i) {
     const std::size_t way = (first + i) % kWays;
     const Word word = set.words[way].load();
+    if ((word & kTagMask) == tag) return {};  // Another thread was faster; nobody need make way.
     const std::uint64_t missing = units_missing(word, now);
     if (missing >= least) continue;
     least = missing;

@@ -177,28 +177,51 @@ TEST(RateLimiterTest, NewKeysAreExactAlsoInOneCrowdedSet) {
 }
 
 #ifdef WEIR_FAULTS
-/// Lets another thread's request for the same key happen between a search that found nothing and the new bucket.
+/// What other threads do between a search that found nothing and the new bucket.
+struct Meeting {
+  RateLimiter* limiter = nullptr;
+  void (*others)(Meeting&) = nullptr;
+  int others_allowed = 0;
+};
+
+/// Asks for `key` while the others come between, once.
+int taken_at_meeting(RateLimiter& limiter, std::uint64_t key, int tries, Meeting& meeting) {
+  meeting.limiter = &limiter;
+  set_fault_hook(
+      [](std::string_view point, void* context) {
+        if (point != "rate_key_not_found") return;
+        set_fault_hook(nullptr, nullptr);
+        auto& met = *static_cast<Meeting*>(context);
+        met.others(met);
+      },
+      &meeting);
+  const int own = taken(limiter, key, kStart, tries);
+  set_fault_hook(nullptr, nullptr);
+  return own;
+}
+
 TEST(RateLimiterTest, KeyThatAppearsBehindTheSearchKeepsOneBucket) {
-  struct Meeting {
-    RateLimiter* limiter = nullptr;
-    int others_allowed = 0;
-  };
-  for (std::uint64_t key = 0; key < 64; ++key) {
-    RateLimiter limiter{3, SipKey{key, 5}, 4};
+  for (std::uint64_t seed = 0; seed < 64; ++seed) {
+    RateLimiter limiter{3, SipKey{seed, 5}, 4};
     ASSERT_TRUE(limiter.allow(1000, kStart));  // A neighbour, so that places differ.
-    Meeting meeting{&limiter, 0};
-    set_fault_hook(
-        [](std::string_view point, void* context) {
-          if (point != "rate_key_not_found") return;
-          set_fault_hook(nullptr, nullptr);
-          auto& met = *static_cast<Meeting*>(context);
-          met.others_allowed = taken(*met.limiter, 1, kStart, 2);
-        },
-        &meeting);
-    const int own = taken(limiter, 1, kStart, 5);
-    set_fault_hook(nullptr, nullptr);
-    ASSERT_EQ(meeting.others_allowed, 2);
-    EXPECT_EQ(own, 1) << key;
+    Meeting meeting;
+    meeting.others = [](Meeting& met) { met.others_allowed = taken(*met.limiter, 1, kStart, 2); };
+    EXPECT_EQ(taken_at_meeting(limiter, 1, 5, meeting), 1) << seed;
+    EXPECT_EQ(meeting.others_allowed, 2);
+  }
+}
+
+TEST(RateLimiterTest, NobodyMakesWayForAKeyThatIsThere) {
+  for (std::uint64_t seed = 0; seed < 64; ++seed) {
+    RateLimiter limiter{3, SipKey{seed, 5}, 4};
+    for (std::uint64_t neighbour = 10; neighbour < 13; ++neighbour) ASSERT_EQ(taken(limiter, neighbour, kStart, 1), 1);
+    Meeting meeting;
+    meeting.others = [](Meeting& met) { met.others_allowed = taken(*met.limiter, 1, kStart, 2); };
+    EXPECT_EQ(taken_at_meeting(limiter, 1, 5, meeting), 1) << seed;
+    EXPECT_EQ(meeting.others_allowed, 2);
+    for (std::uint64_t neighbour = 10; neighbour < 13; ++neighbour) {
+      EXPECT_EQ(taken(limiter, neighbour, kStart, 5), 2) << seed;
+    }
   }
 }
 #endif
