@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -74,9 +75,9 @@ void check_shelf_counts(const Case& audited) {
     });
   }
   const auto is_sent_earlier = [&](std::size_t a, std::size_t b) {
-    return audited.history[a].sent_us < audited.history[b].sent_us;
+    return std::pair(audited.history[a].sent_us, a) < std::pair(audited.history[b].sent_us, b);
   };
-  std::stable_sort(shelves.begin(), shelves.end(), is_sent_earlier);
+  std::sort(shelves.begin(), shelves.end(), is_sent_earlier);
   for (std::size_t i = 1; i < shelves.size(); ++i) {
     const Event& before = audited.history[shelves[i - 1]];
     const Event& after = audited.history[shelves[i]];
@@ -99,10 +100,10 @@ void check_observations(const Case& audited) {
     if (event.answer == Answer::accepted) looks[event.order].push_back(i);
   }
   const auto is_sent_earlier = [&](std::size_t a, std::size_t b) {
-    return audited.history[a].sent_us < audited.history[b].sent_us;
+    return std::pair(audited.history[a].sent_us, a) < std::pair(audited.history[b].sent_us, b);
   };
   for (auto& [order, indices] : looks) {
-    std::stable_sort(indices.begin(), indices.end(), is_sent_earlier);
+    std::sort(indices.begin(), indices.end(), is_sent_earlier);
     check_moves(audited, indices);
   }
   check_shelf_counts(audited);

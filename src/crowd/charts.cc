@@ -143,6 +143,12 @@ constexpr double kNinesMax = 5;  // The axis of percentiles ends at 99.999 %.
 /// Where a percentile stands on an axis that gives every further nine the same room.
 double percentile_share(double quantile) { return -std::log10(std::max(1 - quantile, 1e-9)) / kNinesMax; }
 
+std::string decade_text(double decade) {
+  const double us = std::pow(10.0, decade);
+  if (us >= 1e6) return fmt::format("{:g} s", us / 1e6);
+  return us >= 1e3 ? fmt::format("{:g} ms", us / 1e3) : fmt::format("{:g} µs", us);
+}
+
 std::string latency_line(const Histogram& latency, const std::function<double(double us)>& height) {
   std::string data;
   // As far as there are records to speak of: one record in ten thousand cannot show the fifth nine.
@@ -249,8 +255,7 @@ std::string latency_chart(const RunResult& run) {
   };
   Plot plot("Latency by percentile", "Time from the planned press to the answer, for all answers and for winners.");
   for (double decade = low; decade <= high; decade += 1) {
-    plot.y_tick((decade - low) / (high - low),
-                span_text(static_cast<std::uint64_t>(std::llround(std::pow(10.0, decade)))));
+    plot.y_tick((decade - low) / (high - low), decade_text(decade));
   }
   constexpr std::array<std::pair<double, std::string_view>, 7> kTicks{
       {{0, "0"}, {0.5, "50"}, {0.9, "90"}, {0.99, "99"}, {0.999, "99.9"}, {0.9999, "99.99"}, {0.99999, "99.999"}}};

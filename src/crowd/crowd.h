@@ -2,6 +2,7 @@
 
 #include "base/result.h"
 #include "base/time.h"
+#include "config/limits.h"
 #include "crowd/histogram.h"
 #include "crowd/history.h"
 #include "crowd/outcome.h"
@@ -42,7 +43,7 @@ struct Options {
   std::size_t batch = 16;  // Requests of one slice that share a write.
   std::size_t in_flight_max = 16'384;
   std::uint8_t retries_max = 3;
-  Micros answer_deadline{10'000'000};
+  Micros answer_deadline{kCrowdAnswerDeadlineUs};
   Micros grace{30'000'000};  // After the last planned arrival the run ends, whatever is missing.
   bool samples_stock = true;
   bool keeps_history = false;

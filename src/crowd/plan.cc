@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -87,8 +88,9 @@ Parsed<Plan> Plan::make(const PlanOptions& options) {
       plan.arrivals_.push_back({whole_slices(at), buyer, click, impatient});
     }
   }
-  std::stable_sort(plan.arrivals_.begin(), plan.arrivals_.end(),
-                   [](const Arrival& a, const Arrival& b) { return a.at_us < b.at_us; });
+  std::sort(plan.arrivals_.begin(), plan.arrivals_.end(), [](const Arrival& a, const Arrival& b) {
+    return std::tie(a.at_us, a.buyer, a.click) < std::tie(b.at_us, b.buyer, b.click);
+  });
   return plan;
 }
 

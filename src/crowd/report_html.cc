@@ -20,22 +20,26 @@ constexpr std::size_t kTableRowsMax = 40;
 constexpr std::string_view kStyle = R"css(
 :root{--ink:#14181f;--soft:#4a5361;--line:#d5dbe3;--paper:#fff;--panel:#f4f6f8;--accent:#0b57d0}
 *{box-sizing:border-box}
-body{margin:0;background:var(--paper);color:var(--ink);font:400 16px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",sans-serif;font-variant-numeric:tabular-nums}
+body{margin:0;background:var(--paper);color:var(--ink);
+font:400 16px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",sans-serif;
+font-variant-numeric:tabular-nums}
 main{max-width:960px;margin:0 auto;padding:40px 24px 64px}
 h1{font-size:28px;line-height:34px;margin:0 0 4px;font-weight:600}
 h2{font-size:20px;line-height:28px;margin:48px 0 12px;font-weight:600}
 p{margin:0 0 12px;max-width:66ch}
 .soft{color:var(--soft);font-size:14px;line-height:20px}
-.verdict{border:1.5px solid var(--ink);border-left-width:12px;border-radius:8px;padding:20px 24px;margin:24px 0}
+.verdict{border:1.5px solid var(--ink);border-left-width:12px;border-radius:8px;padding:20px 24px;
+margin:24px 0}
 .verdict.go{border-color:var(--accent)}
 .verdict strong{font-size:22px;line-height:28px;display:block;margin-bottom:4px}
 .verdict p{font-size:18px;line-height:26px;margin:0}
 .verdict ol{margin:12px 0 0;padding-left:24px}
-.figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(190px,1fr));gap:1px;background:var(--line);border:1px solid var(--line);border-radius:8px;overflow:hidden;margin:24px 0 0}
+.figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(160px,1fr));gap:1px;background:var(--line);
+border:1px solid var(--line);border-radius:8px;overflow:hidden;margin:24px 0 0}
 .figures div{background:var(--paper);padding:14px 16px}
 .figures dt{color:var(--soft);font-size:14px;line-height:20px}
 .figures dd{margin:0;font-size:22px;line-height:30px;font-weight:600}
-.figures dd small{font-size:14px;font-weight:400;color:var(--soft)}
+.figures dd small{display:block;font-size:14px;line-height:20px;font-weight:400;color:var(--soft)}
 dl{margin:0}
 figure{margin:0}
 svg{display:block;width:100%;height:auto}
@@ -49,15 +53,17 @@ svg .offered{fill:none;stroke:var(--ink);stroke-width:1.25;stroke-dasharray:4 3}
 svg .edge{fill:none;stroke:var(--accent);stroke-width:1.25}
 svg .line{fill:none;stroke:var(--ink);stroke-width:1.75}
 svg .winners{stroke:var(--accent);stroke-width:2.25;stroke-dasharray:7 4}
-.key{display:flex;flex-wrap:wrap;gap:6px 20px;padding:0;margin:0 0 8px;list-style:none;font-size:14px;line-height:20px}
+.key{display:flex;flex-wrap:wrap;gap:6px 20px;padding:0;margin:0 0 8px;list-style:none;font-size:14px;
+line-height:20px}
 .key svg{display:inline-block;width:22px;height:12px;margin-right:7px;vertical-align:-1px}
-table{border-collapse:collapse;width:100%;font-size:14px;line-height:20px}
+table{border-collapse:collapse;width:100%;margin:8px 0 12px;font-size:14px;line-height:20px}
 th,td{text-align:right;padding:6px 12px 6px 0;border-bottom:1px solid var(--line);vertical-align:top}
 th:first-child,td:first-child,td.text,th.text{text-align:left}
 th{font-weight:600;color:var(--soft)}
 details{margin-top:8px}summary{cursor:pointer;color:var(--soft);font-size:14px;padding:6px 0}
 .pass{color:var(--accent);font-weight:600}.fail{font-weight:700;text-decoration:underline}
-@media print{main{max-width:none;padding:0}section{break-inside:avoid}summary{display:none}body{font-size:12px}*{print-color-adjust:exact;-webkit-print-color-adjust:exact}}
+@media print{main{max-width:none;padding:0}section{break-inside:avoid}summary{display:none}body{
+font-size:12px}*{print-color-adjust:exact;-webkit-print-color-adjust:exact}}
 )css";
 
 class Page {
@@ -174,14 +180,14 @@ void put_answers(Page& page, const RunResult& run) {
   page.put("<figure>{}</figure>", answers_chart(run));
   put_timeline_table(page, run);
   page.raw(
-      "<details><summary>Every outcome</summary><table><thead><tr><th>outcome</th><th>presses</th><th>share</th></tr>"
+      "<table><thead><tr><th>outcome</th><th>presses</th><th>share</th></tr>"
       "</thead><tbody>");
   for (std::size_t i = 0; i < kOutcomeCount; ++i) {
     if (run.outcomes[i] == 0) continue;
     page.put("<tr><td>{}</td><td>{}</td><td>{}</td></tr>", name(static_cast<Outcome>(i)), with_commas(run.outcomes[i]),
              share_text(run.outcomes[i], run.offered));
   }
-  page.raw("</tbody></table></details></section>");
+  page.raw("</tbody></table></section>");
 }
 
 void put_stock(Page& page, const RunResult& run) {

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <map>
 #include <new>
+#include <utility>
 
 #include <fmt/format.h>
 #include <sqlite3.h>
@@ -57,6 +58,7 @@ struct Handle {
   std::shared_ptr<File> file;
   std::string name;  // Empty: a temporary file.
   std::uint64_t generation = 0;
+  bool syncs_folder = false;  // A new journal or log: its first sync also syncs the folder, as SQLite does on files.
   int level = SQLITE_LOCK_NONE;
   std::shared_ptr<fault::SharedMemory> shm;
 
@@ -122,6 +124,7 @@ int sync_file(sqlite3_file* raw, int) {
   if (disk.ignores_syncs) return SQLITE_OK;
   handle.file->sync();
   if (!handle.name.empty()) disk.safe_names[handle.name] = handle.file;
+  if (std::exchange(handle.syncs_folder, false)) disk.safe_names = disk.names;
   return SQLITE_OK;
 }
 
@@ -210,11 +213,13 @@ int open_file(sqlite3_vfs* vfs, const char* path, sqlite3_file* raw, int flags, 
   if (disk.open_fault.is_due()) return SQLITE_CANTOPEN;
   const std::string name = path == nullptr ? "" : path;
   std::shared_ptr<File> file;
+  bool is_new = false;
   if (const auto found = disk.names.find(name); found != disk.names.end()) {
     file = found->second;
   } else {
     if ((flags & SQLITE_OPEN_CREATE) == 0) return SQLITE_CANTOPEN;
     file = std::make_shared<File>();
+    is_new = true;
     if (!name.empty()) disk.names[name] = file;
   }
   auto* handle = new (raw) Handle{};
@@ -223,6 +228,7 @@ int open_file(sqlite3_vfs* vfs, const char* path, sqlite3_file* raw, int flags, 
   handle->file = std::move(file);
   handle->name = name;
   handle->generation = disk.generation;
+  handle->syncs_folder = is_new && (flags & (SQLITE_OPEN_MAIN_JOURNAL | SQLITE_OPEN_WAL)) != 0;
   if (out_flags != nullptr) *out_flags = flags;
   return SQLITE_OK;
 }
@@ -232,7 +238,7 @@ int delete_file(sqlite3_vfs* vfs, const char* path, int sync_folder) {
   const auto found = disk.names.find(path);
   if (found == disk.names.end()) return SQLITE_IOERR_DELETE_NOENT;
   disk.names.erase(found);
-  if (sync_folder != 0) disk.safe_names.erase(path);
+  if (sync_folder != 0) disk.safe_names = disk.names;
   return SQLITE_OK;
 }
 

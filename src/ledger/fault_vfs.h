@@ -12,7 +12,8 @@ namespace weir {
 ///
 /// What was written and not synced is, after `power_cut`, there, lost or torn, sector by sector, as the seed has it.
 /// After a failed sync nothing asks storage for those sectors again, though reads still show them: only a power cut
-/// tells whether they were there. Names are like contents: a new file is safe from its first sync on.
+/// tells whether they were there. Names are like contents: a new file is safe from its first
+/// sync on, a deletion from the next sync of the folder on.
 ///
 /// Writer and readers may be open at once; shared memory is simulated too. Sleeping takes no time.
 /// Threads: one. It may be destroyed before the connections that use it, but not used by them afterwards.

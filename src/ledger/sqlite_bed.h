@@ -56,6 +56,9 @@ class SqliteBed : public LedgerBed {
     auto opened = SqliteLedger::open(options, clock_, random_);
     ASSERT_TRUE(opened) << opened.error().message;
     writer = std::move(*opened);
+    open_reader();
+  }
+  void open_reader() {
     auto reading = SqliteReader::open(options, clock_);
     ASSERT_TRUE(reading) << reading.error().message;
     look = std::move(*reading);

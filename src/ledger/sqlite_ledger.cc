@@ -70,8 +70,12 @@ Result<std::unique_ptr<SqliteLedger>> SqliteLedger::open(SqliteOptions options, 
   try {
     ledger->connect(sqlite::Access::make);
     ledger->migrate();
-    ledger->statements_ = std::make_unique<Statements>(*ledger->connection_);
-    ledger->raise_epoch();
+    if (!ledger->start_anew(kBusyMost)) {
+      ledger->is_unknown_ = true;
+      return fail(
+          Failure::unavailable,
+          fmt::format("another program reads the ledger in '{}': its log cannot be cut (data)", ledger->options_.data));
+    }
   } catch (const sqlite::SqliteFailure& failure) {
     ledger->is_unknown_ = true;
     return std::unexpected(sqlite::error_of(failure, sqlite::Stage::opening));
@@ -170,8 +174,12 @@ Error SqliteLedger::undo(const sqlite::SqliteFailure& failure, sqlite::Stage sta
 
 Result<void> SqliteLedger::transact_on_reserve(Deadline deadline, const std::function<void()>& work) {
   auto done = transact(deadline, work);
+  if (done || !is_full_) return done;
+  reuse_log();
+  done = transact(deadline, work);
   if (done || !is_full_ || !has_reserve_) return done;
   drop_reserve();
+  reuse_log();
   return transact(deadline, work);
 }
 

@@ -84,7 +84,8 @@ class SqliteLedger final : public Ledger {
   /// Runs `work` in one transaction; its failures become the port's.
   [[nodiscard]] Result<void> transact(Deadline deadline, const std::function<void()>& work);
   [[nodiscard]] Error undo(const sqlite::SqliteFailure& failure, sqlite::Stage stage);
-  /// The same for what must go on when the disk is full: once more after giving up the reserve.
+  /// The same for what must go on when the disk is full: again in the room of what the log need not hold any more, and
+  /// again after giving up the reserve.
   [[nodiscard]] Result<void> transact_on_reserve(Deadline deadline, const std::function<void()>& work);
   [[nodiscard]] Result<ChangeResult> change(const std::function<ChangeResult()>& work);
 
@@ -94,7 +95,10 @@ class SqliteLedger final : public Ledger {
   void make_reserve();
   void drop_reserve();
   void shorten_log();
+  void reuse_log();
+  [[nodiscard]] bool is_tight() const;
   void copy_log(int mode, Micros wait);
+  [[nodiscard]] bool start_anew(Micros wait);
 
   // sqlite_record.cc
   void record_batch(std::span<const Claim> claims, std::span<Outcome> outcomes);

@@ -32,18 +32,18 @@ std::int64_t SqliteLedger::free_bytes() const {
   return static_cast<std::int64_t>(space.f_bavail) * static_cast<std::int64_t>(space.f_frsize);
 }
 
+bool SqliteLedger::is_tight() const { return options_.reserve_bytes > 0 && free_bytes() < floor_bytes_; }
+
 Result<void> SqliteLedger::check_room() const {
   if (log_bytes() > options_.log_bytes_max) {
     return fail(Failure::unavailable, fmt::format("the ledger's log has {} bytes and cannot be copied: another program "
                                                   "has been reading the ledger for too long (data)",
                                                   log_bytes()));
   }
-  if (options_.reserve_bytes == 0) return {};
-  const std::int64_t free = free_bytes();
-  if (free >= floor_bytes_) return {};
+  if (!is_tight()) return {};
   return fail(Failure::unavailable, fmt::format("the ledger's disk has {} bytes free, {} are kept for payments "
                                                 "(sqlite.reserve_bytes)",
-                                                free, floor_bytes_));
+                                                free_bytes(), floor_bytes_));
 }
 
 void SqliteLedger::make_reserve() {
@@ -90,15 +90,28 @@ void SqliteLedger::shorten_log() {
   }
 }
 
+/// The disk is full: what is copied leaves its place in the log to what comes next.
+void SqliteLedger::reuse_log() {
+  try {
+    copy_log(SQLITE_CHECKPOINT_RESTART, kShortenWait);
+  } catch (const sqlite::SqliteFailure& failure) {
+    if (sqlite::error_of(failure, sqlite::Stage::working).failure == Failure::timed_out) is_unknown_ = true;
+  }
+}
+
 Result<void> SqliteLedger::tidy_up() {
   if (is_unknown_) return fail(Failure::timed_out, "a commit is unknown: the ledger has to recover first");
   make_reserve();
-  if (log_bytes() < options_.log_bytes_max / kLedgerLogTidyPart) return {};
+  const bool is_tight_now = is_tight() && log_frames_ > 0;
   const bool is_long = log_bytes() >= options_.log_bytes_max / kLedgerLogCopyPart;
+  if (!is_tight_now && log_bytes() < options_.log_bytes_max / kLedgerLogTidyPart) return {};
   try {
     copy_log(SQLITE_CHECKPOINT_PASSIVE, kShortenWait);
     // Copied whole, the log starts from its beginning again, unless readers overlap for ever: these are waited for.
-    if (is_long && log_frames_ == 0) copy_log(SQLITE_CHECKPOINT_RESTART, kShortenWait);
+    if (is_tight_now)
+      copy_log(SQLITE_CHECKPOINT_TRUNCATE, kShortenWait);
+    else if (is_long && log_frames_ == 0)
+      copy_log(SQLITE_CHECKPOINT_RESTART, kShortenWait);
     if (log_frames_ == 0) copy_at_frames_ = 0;
     return {};
   } catch (const sqlite::SqliteFailure& failure) {
@@ -110,26 +123,31 @@ Result<void> SqliteLedger::tidy_up() {
   }
 }
 
-/// A failed sync may have left parts of the log in memory that storage does not have and never asks for again. So the
-/// log is copied whole and cut: after that nothing that counts depends on those parts, and a transaction that was
-/// reported as failed and is not part of the log can no longer come back.
+/// A failed sync, in this process or in the one before, may have left parts of the log in memory that storage does not
+/// have and never asks for again. So the log is copied whole and cut: after that nothing that counts depends on those
+/// parts, and a transaction that was reported as failed and is not part of the log can no longer come back. False: a
+/// reader did not let that happen.
+bool SqliteLedger::start_anew(Micros wait) {
+  statements_ = std::make_unique<Statements>(*connection_);
+  raise_epoch();  // The first write proves that storage takes commits.
+  copy_log(SQLITE_CHECKPOINT_TRUNCATE, wait);
+  return log_frames_ == 0;
+}
+
 Result<void> SqliteLedger::recover(Deadline deadline) {
   if (!is_unknown_) return {};
   auto stage = sqlite::Stage::opening;
   try {
     connect(sqlite::Access::write);
-    statements_ = std::make_unique<Statements>(*connection_);
     stage = sqlite::Stage::working;
-    raise_epoch();  // The first write proves that storage takes commits again.
-    copy_log(SQLITE_CHECKPOINT_TRUNCATE, std::max(deadline - clock_.ticks(), kRecoverWaitMin));
+    if (!start_anew(std::max(deadline - clock_.ticks(), kRecoverWaitMin))) {
+      return fail(Failure::unavailable, "the ledger cannot be recovered while another program reads it (data)");
+    }
   } catch (const sqlite::SqliteFailure& failure) {
     if (failure.kind() == SQLITE_FULL) drop_reserve();
     Error error = sqlite::error_of(failure, stage);
     if (error.failure == Failure::timed_out) error.failure = Failure::unavailable;  // What it asked for is asked again.
     return std::unexpected(error);
-  }
-  if (log_frames_ != 0) {
-    return fail(Failure::unavailable, "the ledger cannot be recovered while another program reads it (data)");
   }
   is_unknown_ = false;
   return {};
