@@ -101,7 +101,7 @@ Result<bool> SandboxNetwork::is_repeat(PaymentId payment, RefundId refund, Money
   const Result<std::optional<PaymentId>> other = store_->payment_of(refund);
   if (!other) return std::unexpected(other.error());
   if (*other) return refuse("the id stands for a refund of another payment");
-  if (amount.value < 0 || amount.value > status.captured) {
+  if (amount.value < 0 || amount.value > status.captured - status.refunded) {
     return refuse("more would be given back than was captured");
   }
   return false;
