@@ -1,10 +1,10 @@
 #include "app/api_client.h"
 
-#include <curl/curl.h>
-#include <fmt/format.h>
-
 #include <fstream>
 #include <memory>
+
+#include <curl/curl.h>
+#include <fmt/format.h>
 
 namespace weir {
 namespace {

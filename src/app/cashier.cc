@@ -2,9 +2,9 @@
 
 #include "base/log.h"
 
-#include <curl/curl.h>
-
 #include <chrono>
+
+#include <curl/curl.h>
 
 namespace weir {
 namespace {
@@ -40,7 +40,11 @@ bool post(CURL* handle, const std::string& url, const std::string& body, const s
 
 Cashier::Cashier(http::Services& services, std::unique_ptr<LedgerReader> reader, SandboxGateway* sandbox,
                  std::string webhook_url, const Clock& clock)
-    : services_(services), reader_(std::move(reader)), sandbox_(sandbox), webhook_url_(std::move(webhook_url)), clock_(clock) {}
+    : services_(services),
+      reader_(std::move(reader)),
+      sandbox_(sandbox),
+      webhook_url_(std::move(webhook_url)),
+      clock_(clock) {}
 
 Cashier::~Cashier() { stop(); }
 
@@ -103,7 +107,8 @@ void Cashier::deliver() {
   if (due.empty()) return;
   const std::unique_ptr<CURL, decltype(&curl_easy_cleanup)> handle{curl_easy_init(), &curl_easy_cleanup};
   for (SandboxDelivery& delivery : due) {
-    const bool is_stored = handle && post(handle.get(), webhook_url_, delivery.body, sandbox_->sign(delivery.body, clock_.now()));
+    const bool is_stored =
+        handle && post(handle.get(), webhook_url_, delivery.body, sandbox_->sign(delivery.body, clock_.now()));
     if (!is_stored) sandbox_->put_back(std::move(delivery), clock_.ticks());
   }
 }

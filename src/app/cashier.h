@@ -20,8 +20,8 @@ namespace weir {
 class Cashier {
  public:
   /// `sandbox` may be null. `webhook_url` is where its events are posted.
-  Cashier(http::Services& services, std::unique_ptr<LedgerReader> reader, SandboxGateway* sandbox, std::string webhook_url,
-          const Clock& clock);
+  Cashier(http::Services& services, std::unique_ptr<LedgerReader> reader, SandboxGateway* sandbox,
+          std::string webhook_url, const Clock& clock);
   ~Cashier();
 
   void start();

@@ -1,7 +1,5 @@
 #include "app/child_process.h"
 
-#include <fmt/format.h>
-
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -10,9 +8,11 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <fmt/format.h>
+#include <spawn.h>
 
 extern char** environ;  // NOLINT(readability-redundant-declaration): not every libc declares it.
 

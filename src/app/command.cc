@@ -1,13 +1,13 @@
 #include "app/command.h"
 
-#include <fmt/format.h>
-
 #include <cerrno>
 #include <cstdio>
 #include <fstream>
 #include <sstream>
 
 #include <unistd.h>
+
+#include <fmt/format.h>
 
 extern char** environ;  // NOLINT(readability-redundant-declaration): not every libc declares it.
 
@@ -36,9 +36,10 @@ void add_setting_flags(CLI::App& command, CommandContext& context) {
   for (const SettingDeclaration& declaration : declarations()) {
     if (declaration.secret) continue;
     const std::string key{declaration.key};
-    command.add_option_function<std::string>(
-               "--" + key, [&context, key](const std::string& value) { context.flags[key] = value; },
-               std::string{declaration.help})
+    command
+        .add_option_function<std::string>(
+            "--" + key, [&context, key](const std::string& value) { context.flags[key] = value; },
+            std::string{declaration.help})
         ->group("Settings");
   }
 }
@@ -50,7 +51,8 @@ Parsed<Settings> read_settings(const CommandContext& context) {
   const bool is_named = !context.config_file.empty();
   sources.file_path = is_named ? context.config_file : std::string{kDefaultFile};
   std::ifstream file{sources.file_path};
-  if (!file && is_named) return std::unexpected(fmt::format("cannot read the settings file '{}' (--config)", sources.file_path));
+  if (!file && is_named)
+    return std::unexpected(fmt::format("cannot read the settings file '{}' (--config)", sources.file_path));
   if (file) {
     std::ostringstream text;
     text << file.rdbuf();

@@ -5,14 +5,14 @@
 #include "base/system_random.h"
 #include "config/settings.h"
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
-
 #include <functional>
 #include <map>
 #include <string>
 #include <string_view>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
 
 namespace weir {
 
@@ -27,7 +27,7 @@ struct CommandContext {
   std::map<std::string, std::string> flags;  // Settings given as flags, by key.
   std::string config_file;                   // `--config`; empty: ./weir.toml if it exists.
   bool is_json = false;
-  Exit exit = Exit::done;                    // What the command ended with.
+  Exit exit = Exit::done;  // What the command ended with.
 };
 
 /// Adds `--config` and a flag for every setting that may stand on a command line.

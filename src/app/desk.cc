@@ -9,7 +9,7 @@
 namespace weir {
 namespace {
 
-constexpr Micros kNapMax{20'000};          // The desk looks for late claims at least this often.
+constexpr Micros kNapMax{20'000};            // The desk looks for late claims at least this often.
 constexpr std::size_t kTurnsPerNotice = 64;  // How many busy turns may pass before counts are published.
 
 }  // namespace
@@ -18,7 +18,10 @@ Desk::Reactor::Reactor() : claims(kClaimRingSize), answers(kAnswerRingSize) {}
 
 Desk::Desk(Gate& gate, QueueProducer& queue, const std::atomic<bool>& storage_ready, const Clock& clock,
            std::size_t reactors, Hooks hooks)
-    : gate_(gate), clock_(clock), hooks_(std::move(hooks)), requests_(kReturnRingSize),
+    : gate_(gate),
+      clock_(clock),
+      hooks_(std::move(hooks)),
+      requests_(kReturnRingSize),
       admit_(gate, queue, *this, storage_ready) {
   for (std::size_t i = 0; i < reactors; ++i) reactors_.push_back(std::make_unique<Reactor>());
 }
@@ -37,7 +40,9 @@ void Desk::stop(Deadline deadline) {
   thread_.join();
 }
 
-bool Desk::offer(std::uint16_t reactor, const ClaimRequest& request) { return reactors_[reactor]->claims.push(request); }
+bool Desk::offer(std::uint16_t reactor, const ClaimRequest& request) {
+  return reactors_[reactor]->claims.push(request);
+}
 
 std::size_t Desk::take_answers(std::uint16_t reactor, std::span<ClaimAnswer> out) {
   return reactors_[reactor]->answers.pop(out);
@@ -102,8 +107,10 @@ std::size_t Desk::run_tasks() {
 std::size_t Desk::turn() {
   std::size_t done = run_tasks();
   const auto stepped = admit_.step(clock_.ticks());
-  if (stepped) done += *stepped;
-  else log::error("admit_failed", {{"failure", name(stepped.error().failure)}, {"message", stepped.error().message}});
+  if (stepped)
+    done += *stepped;
+  else
+    log::error("admit_failed", {{"failure", name(stepped.error().failure)}, {"message", stepped.error().message}});
   for (std::size_t i = 0; i < reactors_.size(); ++i) {
     if (!reactors_[i]->is_answered) continue;
     reactors_[i]->is_answered = false;

@@ -3,10 +3,10 @@
 #include "base/json_text.h"
 #include "config/doctor.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstdio>
+
+#include <fmt/format.h>
 
 namespace weir {
 namespace {
@@ -28,9 +28,11 @@ void run_doctor(CommandContext& context) {
     std::printf("%s]}\n", json.c_str());
   } else {
     for (const Finding& finding : findings) {
-      std::printf("%-8s %-28s %s\n", std::string{name(finding.severity)}.c_str(), finding.setting.c_str(), finding.message.c_str());
+      std::printf("%-8s %-28s %s\n", std::string{name(finding.severity)}.c_str(), finding.setting.c_str(),
+                  finding.message.c_str());
     }
-    std::printf("%s\n", findings.empty() ? "nothing to say: fit for a sale" : (is_fatal ? "not fit for production" : "fit, with the remarks above"));
+    std::printf("%s\n", findings.empty() ? "nothing to say: fit for a sale"
+                                         : (is_fatal ? "not fit for production" : "fit, with the remarks above"));
   }
   context.exit = is_fatal ? Exit::failed : Exit::done;
 }
@@ -38,7 +40,8 @@ void run_doctor(CommandContext& context) {
 }  // namespace
 
 void add_doctor_command(CLI::App& program, CommandContext& context) {
-  CLI::App* doctor = program.add_subcommand("doctor", "List settings and facts of this machine that are unfit for a real sale");
+  CLI::App* doctor =
+      program.add_subcommand("doctor", "List settings and facts of this machine that are unfit for a real sale");
   doctor->add_flag("--json", context.is_json, "Print the answer as JSON");
   add_setting_flags(*doctor, context);
   doctor->callback([&context] { run_doctor(context); });

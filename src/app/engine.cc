@@ -23,16 +23,17 @@ GateSale gate_sale(const Sale& sale) {
 
 }  // namespace
 
-Engine::Engine(EngineParts parts, const Clock& clock) : parts_(std::move(parts)), clock_(clock), queue_(kQueueRingSize) {
-  writer_ = std::make_unique<Writer>(
-      *parts_.ledger, queue_, clock_, parts_.buyer_hash,
-      Writer::Hooks{.to_gate = [this](const GateRequest& request) { desk_->request(request); },
-                    .recovered = [this] { compare_after_recovery(); },
-                    .corrupt =
-                        [this](const Error& error) {
-                          is_corrupt_.store(true);
-                          parts_.corrupt(error);
-                        }});
+Engine::Engine(EngineParts parts, const Clock& clock)
+    : parts_(std::move(parts)), clock_(clock), queue_(kQueueRingSize) {
+  writer_ =
+      std::make_unique<Writer>(*parts_.ledger, queue_, clock_, parts_.buyer_hash,
+                               Writer::Hooks{.to_gate = [this](const GateRequest& request) { desk_->request(request); },
+                                             .recovered = [this] { compare_after_recovery(); },
+                                             .corrupt =
+                                                 [this](const Error& error) {
+                                                   is_corrupt_.store(true);
+                                                   parts_.corrupt(error);
+                                                 }});
   desk_ = std::make_unique<Desk>(
       gate_, queue_, writer_->ready(), clock_, parts_.reactors,
       Desk::Hooks{.wake_reactor = [this](std::uint16_t reactor) { wake_reactor_(reactor); },
@@ -178,21 +179,27 @@ Result<ChangeResult> Engine::run_change(const http::ChangeRequest& request, Ledg
   const Ticks deadline = clock_.ticks() + kGateWait;
   const std::uint64_t withdrawal = kWithdrawalIds + ++withdrawals_;
   if (request.withdraw > 0) {
-    const auto taken = on_desk([&](Gate& gate) { return gate.restock(request.item, -request.withdraw, withdrawal, deadline); });
+    const auto taken =
+        on_desk([&](Gate& gate) { return gate.restock(request.item, -request.withdraw, withdrawal, deadline); });
     if (!taken) {
       const Shelf shelf = gate_.shelves().read(request.item);
-      return ChangeResult{.changed = Changed::below_committed, .minimum = shelf.total - shelf.free, .total = shelf.total, .item = request.item};
+      return ChangeResult{.changed = Changed::below_committed,
+                          .minimum = shelf.total - shelf.free,
+                          .total = shelf.total,
+                          .item = request.item};
     }
   }
   const auto result = request.run(ledger);
   const bool is_done = result && result->changed == Changed::done;
   if (request.withdraw > 0 && !is_done) {
     const std::uint64_t give_back = kWithdrawalIds + ++withdrawals_;
-    const auto given = on_desk([&](Gate& gate) { return gate.restock(request.item, request.withdraw, give_back, deadline); });
+    const auto given =
+        on_desk([&](Gate& gate) { return gate.restock(request.item, request.withdraw, give_back, deadline); });
     CHECK(given.has_value(), "{}", given.error().message);
   }
   if (is_done) {
-    if (const auto followed = follow(*result, request.withdraw > 0); !followed) return std::unexpected(followed.error());
+    if (const auto followed = follow(*result, request.withdraw > 0); !followed)
+      return std::unexpected(followed.error());
   }
   return result;
 }
@@ -222,7 +229,8 @@ bool Engine::reconcile(bool dry_run, std::function<void(const Result<Findings>&)
   if (!is_running_.load()) return false;
   desk_->post([this, dry_run, done = std::move(done)](Admit& admit, Gate& gate) {
     auto view = std::make_shared<GateView>();
-    const auto read = gate.each_hold([&](const Hold& hold) { view->holds.push_back(hold); }, clock_.ticks() + kGateWait);
+    const auto read =
+        gate.each_hold([&](const Hold& hold) { view->holds.push_back(hold); }, clock_.ticks() + kGateWait);
     for (const Hold& hold : view->holds) {
       if (admit.waiting(hold.order)) view->in_flight.insert(hold.order);
     }
@@ -242,9 +250,12 @@ bool Engine::reconcile(bool dry_run, std::function<void(const Result<Findings>&)
 }
 
 void Engine::repair(const Findings& findings) {
-  for (const Hold& hold : findings.gate_only) log::warn("reconciled", {{"finding", "gate_only"}, {"order", hold.order.text()}});
-  for (const Hold& hold : findings.ledger_only) log::warn("reconciled", {{"finding", "ledger_only"}, {"order", hold.order.text()}});
-  for (const Hold& hold : findings.unsold) log::warn("reconciled", {{"finding", "unsold"}, {"order", hold.order.text()}});
+  for (const Hold& hold : findings.gate_only)
+    log::warn("reconciled", {{"finding", "gate_only"}, {"order", hold.order.text()}});
+  for (const Hold& hold : findings.ledger_only)
+    log::warn("reconciled", {{"finding", "ledger_only"}, {"order", hold.order.text()}});
+  for (const Hold& hold : findings.unsold)
+    log::warn("reconciled", {{"finding", "unsold"}, {"order", hold.order.text()}});
   if (findings.is_clean()) return;
   desk_->post([this, findings](Admit&, Gate& gate) {
     const Ticks deadline = clock_.ticks() + kGateWait;

@@ -21,13 +21,13 @@ namespace weir {
 /// What an engine is made of; each part was opened by `wiring`.
 struct EngineParts {
   std::unique_ptr<Ledger> ledger;
-  std::unique_ptr<LedgerReader> own_reader;             // Catalog and rebuild; the writer's thread.
+  std::unique_ptr<LedgerReader> own_reader;  // Catalog and rebuild; the writer's thread.
   std::vector<std::unique_ptr<LedgerReader>> pool_readers;
   std::map<std::string, Gateway*, std::less<>> gateways;
   std::size_t reactors = 1;
   SipKey buyer_hash;
-  std::function<void()> refund_due;                     // Told that a refund should be asked for.
-  std::function<void(const Error&)> corrupt;            // Stop the process: a person is needed.
+  std::function<void()> refund_due;           // Told that a refund should be asked for.
+  std::function<void(const Error&)> corrupt;  // Stop the process: a person is needed.
 };
 
 /// The embedded selling process without its front door: gate, queue, ledger and their threads, as the services that the

@@ -18,7 +18,7 @@ namespace weir {
 namespace {
 
 FileFacts facts_of(const std::string& path) {
-  struct stat status {};
+  struct stat status{};
   if (::stat(path.c_str(), &status) != 0) return {};
   return {.exists = true,
           .is_ours = status.st_uid == ::geteuid(),
@@ -28,12 +28,12 @@ FileFacts facts_of(const std::string& path) {
 }
 
 Filesystem filesystem_of(const std::string& path) {
-  struct statfs status {};
+  struct statfs status{};
   if (::statfs(path.c_str(), &status) != 0) return Filesystem::unknown;
   switch (static_cast<unsigned long>(status.f_type)) {
-    case 0x01021994: return Filesystem::memory;  // tmpfs
-    case 0x858458f6: return Filesystem::memory;  // ramfs
-    case 0x6969: return Filesystem::network;     // nfs
+    case 0x01021994: return Filesystem::memory;   // tmpfs
+    case 0x858458f6: return Filesystem::memory;   // ramfs
+    case 0x6969: return Filesystem::network;      // nfs
     case 0xff534d42: return Filesystem::network;  // cifs
     case 0xfe534d42: return Filesystem::network;  // smb2
     default: return Filesystem::disk;
@@ -74,16 +74,18 @@ Machine look_at_machine(const Settings& settings) {
   Machine machine;
   add_key(machine, "auth.hs256_secret_file", settings.auth_hs256_secret_file, false);
   add_key(machine, "auth.jwks_file", settings.auth_jwks_file, true);
-  if (settings.payment_sandbox) add_key(machine, "payment.sandbox_secret_file", settings.payment_sandbox_secret_file, false);
+  if (settings.payment_sandbox)
+    add_key(machine, "payment.sandbox_secret_file", settings.payment_sandbox_secret_file, false);
   machine.data = facts_of(settings.data);
   const std::string place = machine.data.exists ? settings.data : ".";
   machine.data_filesystem = filesystem_of(place);
-  struct statvfs space {};
+  struct statvfs space{};
   if (::statvfs(place.c_str(), &space) == 0) {
     machine.data_free_bytes = static_cast<std::int64_t>(space.f_bavail) * static_cast<std::int64_t>(space.f_frsize);
   }
   rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) machine.open_files_max = static_cast<std::int64_t>(std::min<rlim_t>(limit.rlim_max, INT64_MAX));
+  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0)
+    machine.open_files_max = static_cast<std::int64_t>(std::min<rlim_t>(limit.rlim_max, INT64_MAX));
   if (::getrlimit(RLIMIT_CORE, &limit) == 0) machine.core_dumps_on = limit.rlim_cur > 0;
   machine.listen_backlog_max = whole_or_zero(first_line("/proc/sys/net/core/somaxconn"));
   machine.memory_bytes = static_cast<std::int64_t>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGESIZE);

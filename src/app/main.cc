@@ -1,5 +1,4 @@
 #include "app/command.h"
-
 #include "base/log.h"
 
 #include <csignal>
@@ -11,11 +10,13 @@ int main(int count, char** arguments) {
   std::signal(SIGPIPE, SIG_IGN);
   CommandContext context;
   context.program = arguments[0];
-  CLI::App program{"weir sells 10,000 items in one second and never sells one twice.\n"
-                   "Start with `weir demo`; then `weir sale create`, `weir item add` and `weir serve` for a sale of your own."};
+  CLI::App program{
+      "weir sells 10,000 items in one second and never sells one twice.\n"
+      "Start with `weir demo`; then `weir sale create`, `weir item add` and `weir serve` for a sale of your own."};
   program.require_subcommand(1);
   program.set_version_flag("--version", "weir 0.1.0");
-  program.footer("Exit codes: 0 done, 1 the check failed or the thing was refused, 2 wrong use, 3 the environment is not fit.");
+  program.footer(
+      "Exit codes: 0 done, 1 the check failed or the thing was refused, 2 wrong use, 3 the environment is not fit.");
   // add_demo_command(program, context);
   add_serve_command(program, context);
   add_shop_commands(program, context);

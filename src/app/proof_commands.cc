@@ -4,11 +4,11 @@
 #include "base/time_text.h"
 #include "http/answers.h"
 
-#include <boost/json.hpp>
-#include <fmt/format.h>
-
 #include <cstdio>
 #include <memory>
+
+#include <boost/json.hpp>
+#include <fmt/format.h>
 
 namespace weir {
 namespace {
@@ -28,8 +28,8 @@ void add_where(CLI::App& command, CommandContext& context, ProofFlags& flags) {
 }
 
 /// The JSON of a proof, from a running server or from the ledger beside it.
-Result<std::string> fetch(CommandContext& context, const ProofFlags& flags, std::string_view path, const std::string* body,
-                          const std::function<Result<std::string>(LedgerReader&)>& read) {
+Result<std::string> fetch(CommandContext& context, const ProofFlags& flags, std::string_view path,
+                          const std::string* body, const std::function<Result<std::string>(LedgerReader&)>& read) {
   if (!flags.url.empty()) {
     const auto client = ApiClient::make(flags.url, flags.token_file);
     if (!client) return std::unexpected(client.error());
@@ -52,16 +52,20 @@ void print_audit(const std::string& json) {
   for (const auto& invariant : report.at("invariants").as_array()) {
     const auto& violations = invariant.at("violations").as_array();
     std::printf("%-3s %10lld checked  %s\n", invariant.at("id").as_string().c_str(),
-                static_cast<long long>(invariant.at("checked").to_number<std::int64_t>()), violations.empty() ? "holds" : "BROKEN");
+                static_cast<long long>(invariant.at("checked").to_number<std::int64_t>()),
+                violations.empty() ? "holds" : "BROKEN");
     for (const auto& violation : violations) std::printf("      %s\n", violation.as_string().c_str());
   }
   for (const auto& item : report.at("items").as_array()) {
     std::printf("item %s: total %lld, free %lld, held %lld, sold %lld\n", item.at("itemId").as_string().c_str(),
-                static_cast<long long>(item.at("total").to_number<std::int64_t>()), static_cast<long long>(item.at("free").to_number<std::int64_t>()),
-                static_cast<long long>(item.at("held").to_number<std::int64_t>()), static_cast<long long>(item.at("sold").to_number<std::int64_t>()));
+                static_cast<long long>(item.at("total").to_number<std::int64_t>()),
+                static_cast<long long>(item.at("free").to_number<std::int64_t>()),
+                static_cast<long long>(item.at("held").to_number<std::int64_t>()),
+                static_cast<long long>(item.at("sold").to_number<std::int64_t>()));
   }
   for (const auto& status : report.at("orders").as_object()) {
-    std::printf("orders %s: %lld\n", std::string{status.key()}.c_str(), static_cast<long long>(status.value().to_number<std::int64_t>()));
+    std::printf("orders %s: %lld\n", std::string{status.key()}.c_str(),
+                static_cast<long long>(status.value().to_number<std::int64_t>()));
   }
   std::printf("%s\n", is_ok ? "audit: every invariant holds" : "audit: BROKEN, see above");
 }
@@ -73,8 +77,10 @@ void audit(CommandContext& context, const ProofFlags& flags) {
     return http::audit_json(*report);
   });
   if (!json) return give_up(context, exit_of(json.error()), json.error().message);
-  if (context.is_json) std::printf("%s\n", json->c_str());
-  else print_audit(*json);
+  if (context.is_json)
+    std::printf("%s\n", json->c_str());
+  else
+    print_audit(*json);
   context.exit = boost::json::parse(*json).at("ok").as_bool() ? Exit::done : Exit::failed;
 }
 
@@ -95,7 +101,8 @@ void explain(CommandContext& context, const ProofFlags& flags) {
   }
   const boost::json::value life = boost::json::parse(*json);
   for (const auto& line : life.at("lines").as_array()) {
-    std::printf("%s  %-18s %s\n", line.at("at").as_string().c_str(), line.at("what").as_string().c_str(), line.at("detail").as_string().c_str());
+    std::printf("%s  %-18s %s\n", line.at("at").as_string().c_str(), line.at("what").as_string().c_str(),
+                line.at("detail").as_string().c_str());
   }
 }
 
@@ -114,7 +121,9 @@ void reconcile(CommandContext& context, const ProofFlags& flags) {
     for (const char* kind : {"gateOnly", "ledgerOnly", "unsold"}) {
       std::printf("%-11s %zu\n", kind, findings.at(kind).as_array().size());
     }
-    std::printf("%s\n", findings.at("ok").as_bool() ? "gate and ledger agree" : (flags.dry_run ? "they disagree; nothing was changed" : "repaired, order by order"));
+    std::printf("%s\n", findings.at("ok").as_bool()
+                            ? "gate and ledger agree"
+                            : (flags.dry_run ? "they disagree; nothing was changed" : "repaired, order by order"));
   }
   context.exit = findings.at("ok").as_bool() || !flags.dry_run ? Exit::done : Exit::failed;
 }
@@ -123,7 +132,8 @@ void reconcile(CommandContext& context, const ProofFlags& flags) {
 
 void add_proof_commands(CLI::App& program, CommandContext& context) {
   auto flags = std::make_shared<ProofFlags>();
-  CLI::App* audit_command = program.add_subcommand("audit", "Recompute every invariant from the ledger; exit 1 names what is broken");
+  CLI::App* audit_command =
+      program.add_subcommand("audit", "Recompute every invariant from the ledger; exit 1 names what is broken");
   add_where(*audit_command, context, *flags);
   audit_command->callback([&context, flags] { audit(context, *flags); });
   CLI::App* explain_command = program.add_subcommand("explain", "The whole life of one order, line by line");

@@ -5,8 +5,6 @@
 #include "config/doctor.h"
 #include "config/settings_text.h"
 
-#include <fmt/format.h>
-
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -14,6 +12,8 @@
 #include <memory>
 
 #include <sys/resource.h>
+
+#include <fmt/format.h>
 
 namespace weir {
 namespace {
@@ -37,7 +37,8 @@ bool is_fit(CommandContext& context, const Settings& settings) {
   const auto findings = examine(settings, look_at_machine(settings));
   for (const Finding& finding : findings) {
     if (finding.severity == Severity::advice) continue;
-    log::warn("unfit", {{"severity", name(finding.severity)}, {"setting", finding.setting}, {"message", finding.message}});
+    log::warn("unfit",
+              {{"severity", name(finding.severity)}, {"setting", finding.setting}, {"message", finding.message}});
   }
   if (!refuses_start(settings, findings)) return true;
   give_up(context, Exit::unfit, "refused in production mode: run `weir doctor` and mend what is fatal");
@@ -65,7 +66,8 @@ void serve(CommandContext& context) {
   if (!is_fit(context, *settings)) return;
   auto shop = Shop::open(*settings, context.clock);
   if (!shop) return give_up(context, exit_of(shop.error()), shop.error().message);
-  if (const auto started = (*shop)->start(); !started) return give_up(context, exit_of(started.error()), started.error().message);
+  if (const auto started = (*shop)->start(); !started)
+    return give_up(context, exit_of(started.error()), started.error().message);
   std::printf("weir serves on port %d, operations on port %d\n", (*shop)->port(), (*shop)->ops_port());
   std::fflush(stdout);
   log::info("serving", {{"port", std::int64_t{(*shop)->port()}}, {"data", settings->data}});
@@ -79,7 +81,8 @@ void serve(CommandContext& context) {
 }  // namespace
 
 void add_serve_command(CLI::App& program, CommandContext& context) {
-  CLI::App* command = program.add_subcommand("serve", "Serve everything in one process: front door, gate, ledger, page");
+  CLI::App* command =
+      program.add_subcommand("serve", "Serve everything in one process: front door, gate, ledger, page");
   auto is_print = std::make_shared<bool>(false);
   command->add_flag("--print-config", *is_print, "Print every setting with its unit, bounds and source, then exit");
   add_setting_flags(*command, context);

@@ -5,10 +5,10 @@
 #include "base/time_text.h"
 #include "http/answers.h"
 
-#include <fmt/format.h>
-
 #include <cstdio>
 #include <memory>
+
+#include <fmt/format.h>
 
 namespace weir {
 namespace {
@@ -46,7 +46,8 @@ ShopAnswer refusal(http::Code code, const std::string& members, const std::strin
   return {Exit::failed, http::error_response(code, members).body, "weir: " + sentence};
 }
 
-ShopAnswer answer_of(const Result<ChangeResult>& result, std::string json, std::string sentence, const std::string& id) {
+ShopAnswer answer_of(const Result<ChangeResult>& result, std::string json, std::string sentence,
+                     const std::string& id) {
   if (!result) {
     return {exit_of(result.error()), http::error_response(http::Code::unavailable, {}, result.error().message).body,
             "weir: " + result.error().message};
@@ -54,9 +55,12 @@ ShopAnswer answer_of(const Result<ChangeResult>& result, std::string json, std::
   switch (result->changed) {
     case Changed::done: return {Exit::done, std::move(json), std::move(sentence)};
     case Changed::repeated: return {Exit::done, std::move(json), sentence + " (it was so already)"};
-    case Changed::exists: return refusal(http::Code::already_exists, {}, fmt::format("the id '{}' is taken (--id)", id));
-    case Changed::unknown: return refusal(http::Code::not_found, {}, fmt::format("there is no such tenant, sale or item for '{}'", id));
-    case Changed::refused: return refusal(http::Code::not_allowed, {}, fmt::format("the state of '{}' does not allow this", id));
+    case Changed::exists:
+      return refusal(http::Code::already_exists, {}, fmt::format("the id '{}' is taken (--id)", id));
+    case Changed::unknown:
+      return refusal(http::Code::not_found, {}, fmt::format("there is no such tenant, sale or item for '{}'", id));
+    case Changed::refused:
+      return refusal(http::Code::not_allowed, {}, fmt::format("the state of '{}' does not allow this", id));
     case Changed::below_committed:
       return refusal(http::Code::below_committed, fmt::format("\"minimum\":{}", result->minimum),
                      fmt::format("{} units of '{}' are held or sold; the total cannot be lower", result->minimum, id));
@@ -65,7 +69,9 @@ ShopAnswer answer_of(const Result<ChangeResult>& result, std::string json, std::
 }
 
 ShopAnswer answer_of(const Result<ApiClient::Answer>& answer, const std::string& sentence) {
-  if (!answer) return {Exit::unfit, http::error_response(http::Code::unavailable, {}, answer.error().message).body, "weir: " + answer.error().message};
+  if (!answer)
+    return {Exit::unfit, http::error_response(http::Code::unavailable, {}, answer.error().message).body,
+            "weir: " + answer.error().message};
   const bool is_good = answer->status >= 200 && answer->status < 300;
   return {is_good ? Exit::done : Exit::failed, answer->body, is_good ? sentence : "weir: refused: " + answer->body};
 }
@@ -75,7 +81,9 @@ void on_ledger(CommandContext& context, const std::function<ShopAnswer(Ledger&, 
   const auto settings = read_settings(context);
   if (!settings) return give_up(context, Exit::usage, settings.error());
   const auto ledger = open_ledger(*settings, context.clock, context.random);
-  if (!ledger) return give_up(context, exit_of(ledger.error()), ledger.error().message + "; a running server is reached with --url and --token-file");
+  if (!ledger)
+    return give_up(context, exit_of(ledger.error()),
+                   ledger.error().message + "; a running server is reached with --url and --token-file");
   const auto reader = open_reader(*settings, context.clock);
   if (!reader) return give_up(context, exit_of(reader.error()), reader.error().message);
   print(context, run(**ledger, **reader));
@@ -117,24 +125,30 @@ void create_sale(CommandContext& context, SaleFlags& flags) {
   if (!flags.pay_within.empty()) {
     const auto span = parse_duration(flags.pay_within);
     if (!span) return give_up(context, Exit::usage, span.error() + " (--pay-within)");
-    if (*span < Micros{1'000'000}) return give_up(context, Exit::usage, "a time to pay must be at least 1s (--pay-within)");
+    if (*span < Micros{1'000'000})
+      return give_up(context, Exit::usage, "a time to pay must be at least 1s (--pay-within)");
     draft.pay_within = *span;
   }
   if (!flags.has_limit) draft.limit_per_buyer = static_cast<std::int32_t>(settings->sale_limit_per_buyer);
   if (draft.title.empty()) draft.title = draft.id;
-  if (!is_id_text(draft.id)) return give_up(context, Exit::usage, fmt::format("'{}' is no id: use letters, digits, '.', '_' and '-' (--id)", draft.id));
-  if (draft.closes_at <= draft.opens_at) return give_up(context, Exit::usage, "the sale must close after it opens (--closes-at)");
-  const std::string sentence = fmt::format("sale {} opens {} and closes {}", draft.id, iso_text(draft.opens_at), iso_text(draft.closes_at));
+  if (!is_id_text(draft.id))
+    return give_up(context, Exit::usage,
+                   fmt::format("'{}' is no id: use letters, digits, '.', '_' and '-' (--id)", draft.id));
+  if (draft.closes_at <= draft.opens_at)
+    return give_up(context, Exit::usage, "the sale must close after it opens (--closes-at)");
+  const std::string sentence =
+      fmt::format("sale {} opens {} and closes {}", draft.id, iso_text(draft.opens_at), iso_text(draft.closes_at));
   if (flags.where.url.empty()) {
     return on_ledger(context, [&](Ledger& ledger, LedgerReader&) {
       return answer_of(ledger.create_sale(draft), http::sale_created_json(draft), sentence, draft.id);
     });
   }
   on_server(context, flags.where, [&](const ApiClient& client) {
-    const std::string body = fmt::format(
-        "{{{},{},{},{},\"limitPerBuyer\":{},{},\"secretUrl\":{}}}", member("saleId", draft.id), member("title", draft.title),
-        member("opensAt", iso_text(draft.opens_at)), member("closesAt", iso_text(draft.closes_at)), draft.limit_per_buyer,
-        member("payWithin", duration_text(draft.pay_within)), draft.secret_url);
+    const std::string body =
+        fmt::format("{{{},{},{},{},\"limitPerBuyer\":{},{},\"secretUrl\":{}}}", member("saleId", draft.id),
+                    member("title", draft.title), member("opensAt", iso_text(draft.opens_at)),
+                    member("closesAt", iso_text(draft.closes_at)), draft.limit_per_buyer,
+                    member("payWithin", duration_text(draft.pay_within)), draft.secret_url);
     return answer_of(client.post("/api/admin/sales", body), sentence);
   });
 }
@@ -191,9 +205,11 @@ void list_sales(CommandContext& context, const SaleFlags& flags, bool only_one) 
     if (!answer.json.ends_with('[')) answer.json += ',';
     answer.json += json;
     answer.sentence += fmt::format("{}{}  {}  {} to {}  {}", answer.sentence.empty() ? "" : "\n", sale.id,
-                                   name(phase(sale, context.clock.now())), iso_text(sale.opens_at), iso_text(sale.closes_at), sale.title);
+                                   name(phase(sale, context.clock.now())), iso_text(sale.opens_at),
+                                   iso_text(sale.closes_at), sale.title);
   }
-  if (only_one) return print(context, refusal(http::Code::unknown_sale, {}, fmt::format("there is no sale '{}' (--id)", id)));
+  if (only_one)
+    return print(context, refusal(http::Code::unknown_sale, {}, fmt::format("there is no sale '{}' (--id)", id)));
   answer.json += "]}";
   if (answer.sentence.empty()) answer.sentence = "no sales yet: weir sale create --help";
   print(context, answer);
@@ -203,14 +219,22 @@ void add_sale_commands(CLI::App& program, CommandContext& context) {
   CLI::App* sale = program.add_subcommand("sale", "Make and run sales");
   sale->require_subcommand(1);
   auto flags = std::make_shared<SaleFlags>();
-  CLI::App* create = sale->add_subcommand("create", "Make a sale\n\nExample: weir sale create --id spring --title 'Spring drop' --opens-at +10m --closes-at +2h");
+  CLI::App* create = sale->add_subcommand(
+      "create",
+      "Make a sale\n\nExample: weir sale create --id spring --title 'Spring drop' --opens-at +10m --closes-at +2h");
   create->add_option("--id", flags->draft.id, "The sale's id in addresses: letters, digits, '.', '_', '-'")->required();
   create->add_option("--title", flags->draft.title, "What people read");
-  create->add_option("--opens-at", flags->opens_at, "now, +10m, or a time with offset such as 2026-12-01T12:00:00+01:00")->required();
+  create
+      ->add_option("--opens-at", flags->opens_at, "now, +10m, or a time with offset such as 2026-12-01T12:00:00+01:00")
+      ->required();
   create->add_option("--closes-at", flags->closes_at, "+2h, or a time with offset")->required();
-  CLI::Option* limit = create->add_option("--limit-per-buyer", flags->draft.limit_per_buyer, "Units a buyer may hold across the sale's items")->check(CLI::Range(1, kBuyerLimitMax));
+  CLI::Option* limit = create
+                           ->add_option("--limit-per-buyer", flags->draft.limit_per_buyer,
+                                        "Units a buyer may hold across the sale's items")
+                           ->check(CLI::Range(1, kBuyerLimitMax));
   create->add_option("--pay-within", flags->pay_within, "Time to pay, such as 10m");
-  create->add_flag("--secret-url", flags->draft.secret_url, "The purchase address has a key that is published at the opening");
+  create->add_flag("--secret-url", flags->draft.secret_url,
+                   "The purchase address has a key that is published at the opening");
   create->add_option("--tenant", flags->draft.tenant, "The tenant whose sale it is");
   add_where(*create, context, flags->where);
   create->callback([&context, flags, limit] {
@@ -228,8 +252,11 @@ void add_sale_commands(CLI::App& program, CommandContext& context) {
   add_action("list", "All sales and their state", [&context, flags] { list_sales(context, *flags, false); }, false);
   add_action("show", "One sale", [&context, flags] { list_sales(context, *flags, true); }, true);
   add_action("open", "Open it now", [&context, flags] { change_sale(context, *flags, SaleAction::open); }, true);
-  add_action("pause", "Stop taking claims; payments go on", [&context, flags] { change_sale(context, *flags, SaleAction::pause); }, true);
-  add_action("resume", "Take claims again", [&context, flags] { change_sale(context, *flags, SaleAction::resume); }, true);
+  add_action(
+      "pause", "Stop taking claims; payments go on",
+      [&context, flags] { change_sale(context, *flags, SaleAction::pause); }, true);
+  add_action(
+      "resume", "Take claims again", [&context, flags] { change_sale(context, *flags, SaleAction::resume); }, true);
   add_action("close", "End it for ever", [&context, flags] { change_sale(context, *flags, SaleAction::close); }, true);
 }
 
@@ -246,21 +273,27 @@ struct ItemFlags {
 void add_item(CommandContext& context, ItemFlags& flags) {
   ItemDraft& draft = flags.draft;
   const auto currency = Currency::parse(flags.currency);
-  if (!currency) return give_up(context, Exit::usage, fmt::format("'{}' is no currency: three capital letters (--currency)", flags.currency));
-  if (!flags.numbers.empty()) return give_up(context, Exit::usage, "numbered stock is not in this version yet: use --units");
-  if (!is_id_text(draft.id)) return give_up(context, Exit::usage, fmt::format("'{}' is no id: use letters, digits, '.', '_' and '-' (--id)", draft.id));
+  if (!currency)
+    return give_up(context, Exit::usage,
+                   fmt::format("'{}' is no currency: three capital letters (--currency)", flags.currency));
+  if (!flags.numbers.empty())
+    return give_up(context, Exit::usage, "numbered stock is not in this version yet: use --units");
+  if (!is_id_text(draft.id))
+    return give_up(context, Exit::usage,
+                   fmt::format("'{}' is no id: use letters, digits, '.', '_' and '-' (--id)", draft.id));
   draft.price.currency = *currency;
   if (draft.title.empty()) draft.title = draft.id;
-  const std::string sentence = fmt::format("item {}: {} units at {} {} (minor units)", draft.id, draft.units, draft.price.value, currency->view());
+  const std::string sentence = fmt::format("item {}: {} units at {} {} (minor units)", draft.id, draft.units,
+                                           draft.price.value, currency->view());
   if (flags.where.url.empty()) {
     return on_ledger(context, [&](Ledger& ledger, LedgerReader&) {
       return answer_of(ledger.add_item(draft), http::item_added_json(draft), sentence, draft.id);
     });
   }
   on_server(context, flags.where, [&](const ApiClient& client) {
-    const std::string body = fmt::format("{{{},{},{},\"price\":{{\"value\":{},\"currency\":\"{}\"}},\"units\":{}}}",
-                                         member("saleId", draft.sale), member("itemId", draft.id), member("title", draft.title),
-                                         draft.price.value, currency->view(), draft.units);
+    const std::string body = fmt::format(
+        "{{{},{},{},\"price\":{{\"value\":{},\"currency\":\"{}\"}},\"units\":{}}}", member("saleId", draft.sale),
+        member("itemId", draft.id), member("title", draft.title), draft.price.value, currency->view(), draft.units);
     return answer_of(client.post("/api/admin/items", body), sentence);
   });
 }
@@ -277,7 +310,8 @@ void change_stock(CommandContext& context, const ItemFlags& flags) {
   }
   on_server(context, flags.where, [&](const ApiClient& client) {
     return answer_of(client.post(fmt::format("/api/admin/items/{}/stock", flags.draft.id),
-                                 fmt::format("{{\"delta\":{},{}}}", delta, member("key", flags.key))), sentence);
+                                 fmt::format("{{\"delta\":{},{}}}", delta, member("key", flags.key))),
+                     sentence);
   });
 }
 
@@ -285,25 +319,34 @@ void add_item_commands(CLI::App& program, CommandContext& context) {
   CLI::App* item = program.add_subcommand("item", "What a sale sells");
   item->require_subcommand(1);
   auto flags = std::make_shared<ItemFlags>();
-  CLI::App* add = item->add_subcommand("add", "Add an item to a sale\n\nExample: weir item add --sale spring --id shirt --title Shirt --price 1999 --currency EUR --units 10000");
+  CLI::App* add = item->add_subcommand("add",
+                                       "Add an item to a sale\n\nExample: weir item add --sale spring --id shirt "
+                                       "--title Shirt --price 1999 --currency EUR --units 10000");
   add->add_option("--sale", flags->draft.sale, "The sale")->required();
   add->add_option("--id", flags->draft.id, "The item's id in addresses")->required();
   add->add_option("--title", flags->draft.title, "What people read");
-  add->add_option("--price", flags->draft.price.value, "Price in minor units: 1999 is 19.99")->required()->check(CLI::Range(std::int64_t{0}, kPriceMinorMax));
+  add->add_option("--price", flags->draft.price.value, "Price in minor units: 1999 is 19.99")
+      ->required()
+      ->check(CLI::Range(std::int64_t{0}, kPriceMinorMax));
   add->add_option("--currency", flags->currency, "Three capital letters, such as EUR");
-  CLI::Option* units = add->add_option("--units", flags->draft.units, "How many there are")->check(CLI::Range(std::int64_t{0}, kUnitsPerItemMax));
+  CLI::Option* units = add->add_option("--units", flags->draft.units, "How many there are")
+                           ->check(CLI::Range(std::int64_t{0}, kUnitsPerItemMax));
   CLI::Option* numbers = add->add_option("--numbers", flags->numbers, "Numbered stock: first-last");
   units->excludes(numbers);
   add->add_option("--tenant", flags->draft.tenant, "The tenant whose sale it is");
   add_where(*add, context, flags->where);
   add->callback([&context, flags, units, numbers] {
-    if (units->count() + numbers->count() == 0) return give_up(context, Exit::usage, "say how many there are: --units N");
+    if (units->count() + numbers->count() == 0)
+      return give_up(context, Exit::usage, "say how many there are: --units N");
     add_item(context, *flags);
   });
   CLI::App* stock = item->add_subcommand("stock", "Change the stock by a signed amount, once per key");
   stock->add_option("--id", flags->draft.id, "The item")->required();
-  CLI::Option* more = stock->add_option("--add", flags->add, "Units to add")->check(CLI::Range(std::int64_t{1}, kUnitsPerItemMax));
-  stock->add_option("--remove", flags->remove, "Units to take away; refused below what is held and sold")->check(CLI::Range(std::int64_t{1}, kUnitsPerItemMax))->excludes(more);
+  CLI::Option* more =
+      stock->add_option("--add", flags->add, "Units to add")->check(CLI::Range(std::int64_t{1}, kUnitsPerItemMax));
+  stock->add_option("--remove", flags->remove, "Units to take away; refused below what is held and sold")
+      ->check(CLI::Range(std::int64_t{1}, kUnitsPerItemMax))
+      ->excludes(more);
   stock->add_option("--key", flags->key, "The same key again changes nothing")->required();
   stock->add_option("--tenant", flags->draft.tenant, "The tenant whose item it is");
   add_where(*stock, context, flags->where);
@@ -328,11 +371,13 @@ void add_tenant_commands(CLI::App& program, CommandContext& context) {
     const std::string json = fmt::format("{{{}}}", member("tenantId", flags->id));
     if (flags->where.url.empty()) {
       return on_ledger(context, [&](Ledger& ledger, LedgerReader&) {
-        return answer_of(ledger.create_tenant(flags->id, flags->domains), json, "tenant " + flags->id + " made", flags->id);
+        return answer_of(ledger.create_tenant(flags->id, flags->domains), json, "tenant " + flags->id + " made",
+                         flags->id);
       });
     }
     on_server(context, flags->where, [&](const ApiClient& client) {
-      const std::string body = fmt::format("{{{},{}}}", member("tenantId", flags->id), member("domain", flags->domains.front()));
+      const std::string body =
+          fmt::format("{{{},{}}}", member("tenantId", flags->id), member("domain", flags->domains.front()));
       return answer_of(client.post("/api/admin/tenants", body), "tenant " + flags->id + " made");
     });
   });

@@ -7,10 +7,10 @@
 #include "ledger/sqlite_reader.h"
 #include "web/page_files.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <thread>
+
+#include <fmt/format.h>
 
 namespace weir {
 namespace {
@@ -80,8 +80,10 @@ Result<void> Shop::open_engine() {
   for (std::size_t i = 0; i < kPoolThreads + 1; ++i) {
     auto reader = open_reader(settings_, clock_);
     if (!reader) return std::unexpected(reader.error());
-    if (i == 0) parts.own_reader = std::move(*reader);
-    else parts.pool_readers.push_back(std::move(*reader));
+    if (i == 0)
+      parts.own_reader = std::move(*reader);
+    else
+      parts.pool_readers.push_back(std::move(*reader));
   }
   parts.reactors = reactors_;
   parts.buyer_hash = random_key(random_);
@@ -91,7 +93,8 @@ Result<void> Shop::open_engine() {
     is_corrupt_.store(true);
   };
   if (settings_.payment_sandbox) {
-    const auto secret = read_or_make_secret_file(settings_.payment_sandbox_secret_file, "payment.sandbox_secret_file", random_);
+    const auto secret =
+        read_or_make_secret_file(settings_.payment_sandbox_secret_file, "payment.sandbox_secret_file", random_);
     if (!secret) return std::unexpected(secret.error());
     auto sandbox = SandboxGateway::open(settings_.data + "/sandbox.journal", *secret, clock_, sandbox_random_);
     if (!sandbox) return std::unexpected(sandbox.error());
@@ -113,8 +116,10 @@ Result<void> Shop::open_identity() {
   doorman_.keys.set(std::move(*keys));
   doorman_.verifier = {.issuer = settings_.auth_issuer, .audience = settings_.auth_audience};
   doorman_.token_hash = random_key(random_);
-  per_buyer_ = std::make_unique<RateLimiter>(static_cast<std::uint32_t>(settings_.rate_per_buyer_per_s), random_key(random_));
-  per_address_ = std::make_unique<RateLimiter>(static_cast<std::uint32_t>(settings_.rate_per_address_per_s), random_key(random_));
+  per_buyer_ =
+      std::make_unique<RateLimiter>(static_cast<std::uint32_t>(settings_.rate_per_buyer_per_s), random_key(random_));
+  per_address_ =
+      std::make_unique<RateLimiter>(static_cast<std::uint32_t>(settings_.rate_per_address_per_s), random_key(random_));
   doorman_.per_buyer = per_buyer_.get();
   doorman_.per_address = per_address_.get();
   std::string networks;
@@ -162,7 +167,8 @@ Result<void> Shop::open_servers() {
   http::ServerOptions operations;
   operations.listen = settings_.ops_listen;
   operations.connections_max = 64;
-  auto ops = http::Server::make(operations, clock_, [this](http::ReactorPort&) { return std::make_unique<http::OpsApi>(*engine_); });
+  auto ops = http::Server::make(operations, clock_,
+                                [this](http::ReactorPort&) { return std::make_unique<http::OpsApi>(*engine_); });
   if (!ops) return std::unexpected(ops.error());
   ops_ = std::move(*ops);
   const std::string url = settings_.payment_webhook_url.empty()
@@ -241,7 +247,8 @@ std::string Shop::metrics_text() {
     const std::lock_guard lock{ports_mutex_};
     for (const http::CodeText& code : http::kCodes) {
       std::uint64_t count = 0;
-      for (const http::FrontDoor* door : doors_) count += door->outcomes().by_code[static_cast<std::size_t>(code.code)].load(std::memory_order_relaxed);
+      for (const http::FrontDoor* door : doors_)
+        count += door->outcomes().by_code[static_cast<std::size_t>(code.code)].load(std::memory_order_relaxed);
       add("flash_http_outcomes_total", fmt::format("{{code=\"{}\"}}", code.text), count);
     }
   }

@@ -29,8 +29,8 @@ namespace weir {
 /// The issuer that signs with the configured key; the key file is made if it is the default one and missing.
 [[nodiscard]] Result<std::unique_ptr<TokenIssuer>> open_issuer(const Settings& settings, Random& random);
 
-/// A whole embedded shop in this process: ledger, gate, threads, front door and operations listener, built top to bottom
-/// here and nowhere else.
+/// A whole embedded shop in this process: ledger, gate, threads, front door and operations listener, built top to
+/// bottom here and nowhere else.
 class Shop final : public http::SandboxDesk {
  public:
   [[nodiscard]] static Result<std::unique_ptr<Shop>> open(const Settings& settings, const SystemClock& clock);

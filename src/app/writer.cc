@@ -9,10 +9,10 @@ namespace weir {
 namespace {
 
 constexpr Micros kNapMax{50'000};
-constexpr Micros kRest{20'000};           // After "nothing happened, try later".
+constexpr Micros kRest{20'000};  // After "nothing happened, try later".
 constexpr Micros kRecoverWait{1'000'000};
 constexpr Micros kTidyEvery{200'000};
-constexpr Micros kProbeEvery{250'000};    // How soon selling resumes when storage is well again.
+constexpr Micros kProbeEvery{250'000};  // How soon selling resumes when storage is well again.
 constexpr std::size_t kTasksMax = 1024;
 
 }  // namespace
@@ -118,7 +118,8 @@ void Writer::recover() {
   const auto recovered = ledger_.recover(clock_.ticks() + kRecoverWait);
   if (!recovered) {
     log::error("ledger_recovery_failed", {{"message", recovered.error().message}});
-    if (recovered.error().failure == Failure::corrupt && !std::exchange(is_corrupt_, true)) hooks_.corrupt(recovered.error());
+    if (recovered.error().failure == Failure::corrupt && !std::exchange(is_corrupt_, true))
+      hooks_.corrupt(recovered.error());
     record_.set_ready(false);
     resting_until_ = clock_.ticks() + kRest;
     return;
@@ -149,7 +150,8 @@ void Writer::look_after() {
 
 void Writer::publish_counts() {
   const std::lock_guard lock{counts_mutex_};
-  counts_ = {.record = record_.counts(), .settle = settle_.counts(), .expired = expire_.expired(), .recoveries = recoveries_};
+  counts_ = {
+      .record = record_.counts(), .settle = settle_.counts(), .expired = expire_.expired(), .recoveries = recoveries_};
 }
 
 void Writer::run() {

@@ -80,8 +80,10 @@ std::size_t Admit::take_outcomes(Ticks now) {
   // A gate that does not answer keeps the units: the reconciler finds holds without a live order.
   if (!to_release_.empty()) {
     const auto released = gate_.release(to_release_, now + kGateWait);
-    if (released) counts_.released_units += static_cast<std::uint64_t>(*released);
-    else log::error("gate_release_failed", {{"message", released.error().message}});
+    if (released)
+      counts_.released_units += static_cast<std::uint64_t>(*released);
+    else
+      log::error("gate_release_failed", {{"message", released.error().message}});
   }
   if (!to_confirm_.empty()) {
     const auto confirmed = gate_.confirm(to_confirm_, now + kGateWait);

@@ -33,14 +33,14 @@ struct ClaimRequest {
 };
 
 enum class ClaimAnswerKind : std::uint8_t {
-  accepted,      // Durable: 202.
-  look_up,       // The ledger has the answer under this id.
-  over_limit,    // `standing`, `units_held`.
-  sold_out,      // `may_return`.
-  not_on_sale,   // Paused or closed since the front door looked.
-  key_reused,    //
-  unavailable,   // Nothing was taken: try again.
-  unknown,       // It may be taken: ask for `order`, or send again with the same key.
+  accepted,     // Durable: 202.
+  look_up,      // The ledger has the answer under this id.
+  over_limit,   // `standing`, `units_held`.
+  sold_out,     // `may_return`.
+  not_on_sale,  // Paused or closed since the front door looked.
+  key_reused,   //
+  unavailable,  // Nothing was taken: try again.
+  unknown,      // It may be taken: ask for `order`, or send again with the same key.
 };
 
 struct ClaimAnswer {
@@ -91,10 +91,11 @@ struct AdmitCounts {
 
 /// Admits claims: first what came back, then claims through the gate into the queue, then what became of them.
 ///
-/// A claim is answered once. A claim that the gate admitted is never given back on a guess: only an outcome that says so
-/// (refused by the ledger, or certainly not persisted) releases its units.
+/// A claim is answered once. A claim that the gate admitted is never given back on a guess: only an outcome that says
+/// so (refused by the ledger, or certainly not persisted) releases its units.
 ///
-/// Threads: the desk's only; `in_flight` and `counts` are glances from any. Blocking: never, beyond the gate's deadline.
+/// Threads: the desk's only; `in_flight` and `counts` are glances from any. Blocking: never, beyond the gate's
+/// deadline.
 class Admit {
  public:
   /// `storage_ready`: false while the ledger cannot record; claims are then shed before the gate is asked.

@@ -1,6 +1,5 @@
-#include "flow/flow_fixture.h"
-
 #include "config/limits.h"
+#include "flow/flow_fixture.h"
 
 namespace weir {
 namespace {
@@ -139,9 +138,10 @@ TEST_F(AdmitTest, B009_ReturnsComeBeforeClaims) {
   settle_down();
   ASSERT_EQ(free_units(), 0);
   const Claim first = claim(1, 1);
-  port.requests.push_back({.kind = GateRequest::Kind::release,
-                           .hold = {.order = first.order, .sale = kSale, .item = kItem, .units = 1, .buyer_key = first.buyer_key},
-                           .payment = {}});
+  port.requests.push_back(
+      {.kind = GateRequest::Kind::release,
+       .hold = {.order = first.order, .sale = kSale, .item = kItem, .units = 1, .buyer_key = first.buyer_key},
+       .payment = {}});
   ask(claim(11, 11));
   ask(claim(12, 12));
   settle_down();

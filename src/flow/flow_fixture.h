@@ -5,13 +5,13 @@
 #include "gate/memory_gate.h"
 #include "queue/direct_queue.h"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <deque>
 #include <map>
 #include <utility>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 namespace weir {
 
@@ -47,11 +47,12 @@ class ScriptedLedger final : public Ledger {
     for (std::size_t i = 0; i < claims.size(); ++i) {
       const auto told = script.find(claims[i].order);
       const bool is_new = rows.insert({claims[i].order, claims[i].units}).second;
-      outcomes[i] = {.order = claims[i].order,
-                     .fate = Fate::durable,
-                     .recording = told != script.end() ? told->second : (is_new ? Recording::recorded : Recording::repeated),
-                     .status = OrderStatus::pending,
-                     .pay_by = claims[i].promised_pay_by};
+      outcomes[i] = {
+          .order = claims[i].order,
+          .fate = Fate::durable,
+          .recording = told != script.end() ? told->second : (is_new ? Recording::recorded : Recording::repeated),
+          .status = OrderStatus::pending,
+          .pay_by = claims[i].promised_pay_by};
     }
     if (lose_next_answer) {
       lose_next_answer = false;

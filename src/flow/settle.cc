@@ -60,7 +60,8 @@ Result<std::size_t> Settle::step(Ticks now) {
 void Settle::conclude(const Settlement& settlement, bool is_again) {
   if (!settlement.order) return;
   count(settlement);
-  GateRequest request{.kind = GateRequest::Kind::release, .hold = hold_of(*settlement.order, buyer_hash_), .payment = {}};
+  GateRequest request{
+      .kind = GateRequest::Kind::release, .hold = hold_of(*settlement.order, buyer_hash_), .payment = {}};
   GateEffect effect = settlement.effect;
   if (is_again && settlement.settled == Settled::repeated) {
     const OrderStatus status = settlement.order->status;

@@ -49,7 +49,8 @@ class SettleTest : public ::testing::Test {
 };
 
 TEST_F(SettleTest, APaidOrderIsSoldAtTheGateAfterTheCommit) {
-  ledger.next_settlement = {.settled = Settled::done, .effect = GateEffect::sell, .order = order(OrderStatus::paid), .payment = {}};
+  ledger.next_settlement = {
+      .settled = Settled::done, .effect = GateEffect::sell, .order = order(OrderStatus::paid), .payment = {}};
   submit();
   EXPECT_EQ(*settle.step(now), 1U);
   ASSERT_EQ(port.effects.size(), 1U);
@@ -61,7 +62,8 @@ TEST_F(SettleTest, APaidOrderIsSoldAtTheGateAfterTheCommit) {
 
 TEST_F(SettleTest, F60_NothingReachesTheGateWhenTheCommitFailed) {
   ledger.fail_with = Failure::unavailable;
-  ledger.next_settlement = {.settled = Settled::done, .effect = GateEffect::release, .order = order(OrderStatus::cancelled), .payment = {}};
+  ledger.next_settlement = {
+      .settled = Settled::done, .effect = GateEffect::release, .order = order(OrderStatus::cancelled), .payment = {}};
   submit();
   EXPECT_FALSE(settle.step(now).has_value());
   EXPECT_TRUE(port.effects.empty());
@@ -70,11 +72,13 @@ TEST_F(SettleTest, F60_NothingReachesTheGateWhenTheCommitFailed) {
 
 TEST_F(SettleTest, F47_AnUnknownBatchIsSettledAgainAndItsEffectIsNotLost) {
   ledger.lose_next_answer = true;
-  ledger.next_settlement = {.settled = Settled::done, .effect = GateEffect::release, .order = order(OrderStatus::cancelled), .payment = {}};
+  ledger.next_settlement = {
+      .settled = Settled::done, .effect = GateEffect::release, .order = order(OrderStatus::cancelled), .payment = {}};
   submit();
   EXPECT_FALSE(settle.step(now).has_value());
   EXPECT_EQ(answers, 0) << "nobody is told before it is known";
-  ledger.next_settlement = {.settled = Settled::repeated, .effect = GateEffect::none, .order = order(OrderStatus::cancelled), .payment = {}};
+  ledger.next_settlement = {
+      .settled = Settled::repeated, .effect = GateEffect::none, .order = order(OrderStatus::cancelled), .payment = {}};
   EXPECT_EQ(*settle.step(now), 1U);
   EXPECT_EQ(ledger.settle_calls, 2);
   ASSERT_EQ(port.effects.size(), 1U);
@@ -83,7 +87,8 @@ TEST_F(SettleTest, F47_AnUnknownBatchIsSettledAgainAndItsEffectIsNotLost) {
 }
 
 TEST_F(SettleTest, LateMoneyAsksTheGateFirst) {
-  ledger.next_settlement = {.settled = Settled::late, .effect = GateEffect::none, .order = order(OrderStatus::expired), .payment = Payment{}};
+  ledger.next_settlement = {
+      .settled = Settled::late, .effect = GateEffect::none, .order = order(OrderStatus::expired), .payment = Payment{}};
   ledger.next_settlement.payment->id = {9, 9};
   submit();
   EXPECT_EQ(*settle.step(now), 1U);

@@ -3,9 +3,9 @@
 #include "config/limits.h"
 #include "http/front_door.h"
 
-#include <fmt/format.h>
-
 #include <iterator>
+
+#include <fmt/format.h>
 
 namespace weir::http {
 namespace {
@@ -53,7 +53,8 @@ class Reader {
     if (!value || value->empty() || value->size() > kTitleBytesMax) fail(member, "A text of 1 to 200 bytes is needed.");
     return value.value_or("");
   }
-  std::int64_t whole(std::string_view member, std::int64_t least, std::int64_t most, std::optional<std::int64_t> otherwise) {
+  std::int64_t whole(std::string_view member, std::int64_t least, std::int64_t most,
+                     std::optional<std::int64_t> otherwise) {
     const JsonMember* found = body_.find(member);
     if (found == nullptr && otherwise) return *otherwise;
     const auto value = found == nullptr ? std::nullopt : found->whole();
@@ -72,7 +73,8 @@ class Reader {
   Micros duration(std::string_view member, Micros otherwise) {
     if (body_.find(member) == nullptr) return otherwise;
     const auto span = parse_duration(text(member, true));
-    if (!wrong_ && (!span || span->count() < 1'000'000)) fail(member, "A duration such as 10m, at least 1s, is needed.");
+    if (!wrong_ && (!span || span->count() < 1'000'000))
+      fail(member, "A duration such as 10m, at least 1s, is needed.");
     return span.value_or(otherwise);
   }
   bool flag(std::string_view member, bool otherwise) {
@@ -120,8 +122,10 @@ Response refunds_response(const Result<std::vector<RefundDue>>& refunds) {
   std::string body = "{\"refunds\":[";
   for (std::size_t i = 0; i < refunds->size(); ++i) {
     const RefundDue& due = (*refunds)[i];
-    fmt::format_to(std::back_inserter(body), "{}{{\"refundId\":\"{}\",\"orderId\":\"{}\",\"paymentId\":\"{}\",\"state\":\"{}\",\"amount\":",
-                   i == 0 ? "" : ",", due.refund.id.text(), due.order.text(), due.payment.text(), name(due.refund.state));
+    fmt::format_to(std::back_inserter(body),
+                   "{}{{\"refundId\":\"{}\",\"orderId\":\"{}\",\"paymentId\":\"{}\",\"state\":\"{}\",\"amount\":",
+                   i == 0 ? "" : ",", due.refund.id.text(), due.order.text(), due.payment.text(),
+                   name(due.refund.state));
     append_money(body, due.refund.amount);
     body += ",\"since\":";
     append_time(body, due.since);
@@ -131,35 +135,41 @@ Response refunds_response(const Result<std::vector<RefundDue>>& refunds) {
 }
 
 Response findings_response(const Result<Findings>& findings, bool dry_run) {
-  return findings ? personal(findings_json(*findings, dry_run)) : error_response(Code::unavailable, {}, findings.error().message);
+  return findings ? personal(findings_json(*findings, dry_run))
+                  : error_response(Code::unavailable, {}, findings.error().message);
 }
 
 }  // namespace
 
 void FrontDoor::admin(const Route& route, const Tenant& tenant, const Identity& identity, std::string_view parameter,
                       const Request& request, Exchange& exchange) {
-  switch (route.id) {
-    case RouteId::admin_create_sale: return admin_create_sale(tenant, request, exchange);
-    case RouteId::admin_open: return admin_change_sale(tenant, parameter, SaleAction::open, exchange);
-    case RouteId::admin_pause: return admin_change_sale(tenant, parameter, SaleAction::pause, exchange);
-    case RouteId::admin_resume: return admin_change_sale(tenant, parameter, SaleAction::resume, exchange);
-    case RouteId::admin_close: return admin_change_sale(tenant, parameter, SaleAction::close, exchange);
-    case RouteId::admin_add_item: return admin_add_item(tenant, request, exchange);
-    case RouteId::admin_stock: return admin_stock(tenant, parameter, request, exchange);
-    case RouteId::admin_refund: return admin_refund(tenant, identity, parameter, request, exchange);
-    case RouteId::admin_reconcile: return admin_reconcile(request, exchange);
-    case RouteId::admin_create_tenant:
-      if (identity.role != Role::admin) return refuse(exchange, Code::forbidden);
-      return admin_create_tenant(request, exchange);
-    default: return admin_reads(route, tenant, parameter, exchange);
+  const RouteId id = route.id;
+  if (id == RouteId::admin_create_sale) return admin_create_sale(tenant, request, exchange);
+  if (id == RouteId::admin_open) return admin_change_sale(tenant, parameter, SaleAction::open, exchange);
+  if (id == RouteId::admin_pause) return admin_change_sale(tenant, parameter, SaleAction::pause, exchange);
+  if (id == RouteId::admin_resume) return admin_change_sale(tenant, parameter, SaleAction::resume, exchange);
+  if (id == RouteId::admin_close) return admin_change_sale(tenant, parameter, SaleAction::close, exchange);
+  if (id == RouteId::admin_add_item) return admin_add_item(tenant, request, exchange);
+  if (id == RouteId::admin_stock) return admin_stock(tenant, parameter, request, exchange);
+  if (id == RouteId::admin_refund) return admin_refund(tenant, identity, parameter, request, exchange);
+  if (id == RouteId::admin_create_tenant && identity.role != Role::admin) return refuse(exchange, Code::forbidden);
+  if (id == RouteId::admin_create_tenant) return admin_create_tenant(request, exchange);
+  // Audit and reconcile span every tenant's rows, so an organiser of one tenant may not have them.
+  const bool spans_tenants =
+      id == RouteId::admin_audit || id == RouteId::admin_reconcile || id == RouteId::admin_refunds;
+  if (spans_tenants && catalog_->tenants().size() > 1 && identity.role != Role::admin) {
+    return refuse(exchange, Code::forbidden);
   }
+  if (id == RouteId::admin_reconcile) return admin_reconcile(request, exchange);
+  admin_reads(route, tenant, parameter, exchange);
 }
 
 void FrontDoor::change(Exchange& exchange, ChangeRequest request, std::function<Response(const ChangeResult&)> answer) {
   const ReplyTo to = exchange.defer();
   Services& services = services_;
   request.done = [to, &services, answer = std::move(answer)](const Result<ChangeResult>& result) {
-    services.mailbox().post(to, result ? answer(*result) : error_response(Code::unavailable, {}, result.error().message));
+    services.mailbox().post(to,
+                            result ? answer(*result) : error_response(Code::unavailable, {}, result.error().message));
   };
   const bool is_taken = services_.change(std::move(request));
   outcomes_.count(is_taken ? Code::ok : Code::unavailable);
@@ -168,7 +178,9 @@ void FrontDoor::change(Exchange& exchange, ChangeRequest request, std::function<
 
 void FrontDoor::admin_create_sale(const Tenant& tenant, const Request& request, Exchange& exchange) {
   JsonBody body;
-  if (!read_body(request, exchange, {"saleId", "title", "opensAt", "closesAt", "limitPerBuyer", "payWithin", "secretUrl"}, body)) return;
+  if (!read_body(request, exchange,
+                 {"saleId", "title", "opensAt", "closesAt", "limitPerBuyer", "payWithin", "secretUrl"}, body))
+    return;
   Reader reader{body, now_};
   SaleDraft draft;
   draft.tenant = tenant.id;
@@ -179,7 +191,8 @@ void FrontDoor::admin_create_sale(const Tenant& tenant, const Request& request, 
   draft.limit_per_buyer = static_cast<std::int32_t>(reader.whole("limitPerBuyer", 1, kBuyerLimitMax, 1));
   draft.pay_within = reader.duration("payWithin", Micros{600'000'000});
   draft.secret_url = reader.flag("secretUrl", false);
-  if (!reader.wrong() && draft.closes_at <= draft.opens_at) reader.fail("closesAt", "The sale must close after it opens.");
+  if (!reader.wrong() && draft.closes_at <= draft.opens_at)
+    reader.fail("closesAt", "The sale must close after it opens.");
   if (reader.wrong()) return answer(exchange, Code::invalid_request, *reader.wrong());
   change(exchange, on_ledger([draft](Ledger& ledger) { return ledger.create_sale(draft); }),
          [draft](const ChangeResult& result) -> Response {
@@ -189,11 +202,11 @@ void FrontDoor::admin_create_sale(const Tenant& tenant, const Request& request, 
 }
 
 void FrontDoor::admin_change_sale(const Tenant& tenant, std::string_view sale, SaleAction action, Exchange& exchange) {
-  change(exchange,
-         on_ledger([tenant_id = tenant.id, id = std::string{sale}, action](Ledger& ledger) {
+  change(exchange, on_ledger([tenant_id = tenant.id, id = std::string{sale}, action](Ledger& ledger) {
            return ledger.change_sale(tenant_id, id, action);
          }),
-         [&services = services_, tenant_no = tenant.no, id = std::string{sale}, now = now_](const ChangeResult& result) -> Response {
+         [&services = services_, tenant_no = tenant.no, id = std::string{sale},
+          now = now_](const ChangeResult& result) -> Response {
            if (!is_made(result)) return change_refused(result, Code::unknown_sale);
            const auto catalog = services.catalog();
            const Sale* changed = catalog->sale_by_id(tenant_no, id);
@@ -229,22 +242,23 @@ void FrontDoor::admin_stock(const Tenant& tenant, std::string_view item, const R
                                                                                : reader.text("key", true);
   if (!reader.wrong() && delta == 0) reader.fail("delta", "A change of 0 changes nothing.");
   if (reader.wrong()) return answer(exchange, Code::invalid_request, *reader.wrong());
-  ChangeRequest request_change = on_ledger([tenant_id = tenant.id, id = std::string{item}, delta, key = std::move(key)](
-                                               Ledger& ledger) { return ledger.change_stock(tenant_id, id, delta, key); });
+  ChangeRequest request_change =
+      on_ledger([tenant_id = tenant.id, id = std::string{item}, delta, key = std::move(key)](Ledger& ledger) {
+        return ledger.change_stock(tenant_id, id, delta, key);
+      });
   const Item* changed = catalog_->item_by_id(tenant.no, item);
   if (changed != nullptr && delta < 0) {
     request_change.item = changed->no;
     request_change.withdraw = -delta;
   }
-  change(exchange, std::move(request_change),
-         [](const ChangeResult& result) -> Response {
-           if (!is_made(result)) return change_refused(result, Code::unknown_item);
-           return personal(stock_json(result));
-         });
+  change(exchange, std::move(request_change), [](const ChangeResult& result) -> Response {
+    if (!is_made(result)) return change_refused(result, Code::unknown_item);
+    return personal(stock_json(result));
+  });
 }
 
-void FrontDoor::admin_refund(const Tenant& tenant, const Identity& identity, std::string_view order, const Request& request,
-                             Exchange& exchange) {
+void FrontDoor::admin_refund(const Tenant& tenant, const Identity& identity, std::string_view order,
+                             const Request& request, Exchange& exchange) {
   JsonBody body;
   if (!read_body(request, exchange, {"reason", "restock", "amount"}, body)) return;
   const auto id = OrderId::parse(order);
@@ -258,8 +272,9 @@ void FrontDoor::admin_refund(const Tenant& tenant, const Identity& identity, std
                       .reason = reader.text("reason", false),
                       .key = std::nullopt};
   if (const JsonMember* amount = body.find("amount")) {
-    command.amount = amount->kind == JsonMember::Kind::object ? reader.money("amount").value
-                                                              : reader.whole("amount", 1, kPriceMinorMax * kUnitsPerClaimMax, std::nullopt);
+    command.amount = amount->kind == JsonMember::Kind::object
+                         ? reader.money("amount").value
+                         : reader.whole("amount", 1, kPriceMinorMax * kUnitsPerClaimMax, std::nullopt);
   }
   if (reader.wrong()) return answer(exchange, Code::invalid_request, *reader.wrong());
   const std::string what = fmt::format("refund/{}/{}/{}", order, command.amount.value_or(0), command.restock);
@@ -346,8 +361,7 @@ void FrontDoor::admin_create_tenant(const Request& request, Exchange& exchange) 
   const std::string id = reader.id("tenantId");
   const std::string domain = reader.text("domain", true);
   if (reader.wrong()) return answer(exchange, Code::invalid_request, *reader.wrong());
-  change(exchange,
-         on_ledger([id, domain](Ledger& ledger) { return ledger.create_tenant(id, std::span{&domain, 1}); }),
+  change(exchange, on_ledger([id, domain](Ledger& ledger) { return ledger.create_tenant(id, std::span{&domain, 1}); }),
          [id](const ChangeResult& result) -> Response {
            if (!is_made(result)) return change_refused(result, Code::unknown_tenant);
            return personal(fmt::format("{{\"tenantId\":\"{}\"}}", id), 201);

@@ -3,9 +3,9 @@
 #include "base/json_text.h"
 #include "base/time_text.h"
 
-#include <fmt/format.h>
-
 #include <iterator>
+
+#include <fmt/format.h>
 
 namespace weir::http {
 namespace {
@@ -100,8 +100,9 @@ std::string order_json(const Order& order, const Catalog& catalog) {
   if (order.paid_at) append_moment(out, "paidAt", *order.paid_at);
   if (!order.reason.empty()) append_member(out, "reason", order.reason);
   if (order.refund) {
-    fmt::format_to(std::back_inserter(out), ",\"refund\":{{\"refundId\":\"{}\",\"state\":\"{}\",\"amount\":",
-                   order.refund->id.text(), name(order.refund->state));
+    fmt::format_to(std::back_inserter(out),
+                   ",\"refund\":{{\"refundId\":\"{}\",\"state\":\"{}\",\"amount\":", order.refund->id.text(),
+                   name(order.refund->state));
     append_money(out, order.refund->amount);
     out += '}';
   }
@@ -216,7 +217,8 @@ std::string life_json(const std::vector<LifeLine>& life) {
 }
 
 std::string findings_json(const Findings& findings, bool dry_run) {
-  std::string out = fmt::format("{{\"ok\":{},\"dryRun\":{},\"compared\":{},", findings.is_clean(), dry_run, findings.compared);
+  std::string out =
+      fmt::format("{{\"ok\":{},\"dryRun\":{},\"compared\":{},", findings.is_clean(), dry_run, findings.compared);
   append_holds(out, "gateOnly", findings.gate_only);
   append_holds(out, "ledgerOnly", findings.ledger_only);
   append_holds(out, "unsold", findings.unsold);

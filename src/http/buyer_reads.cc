@@ -3,10 +3,10 @@
 #include "config/limits.h"
 #include "http/front_door.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <iterator>
+
+#include <fmt/format.h>
 
 namespace weir::http {
 namespace {
@@ -87,7 +87,8 @@ void FrontDoor::get_sales(const Tenant& tenant, Exchange& exchange) {
   body += "],\"asOf\":";
   append_time(body, now_);
   body += '}';
-  answer(exchange, Code::ok, shared(std::move(body), "1", fmt::format("\"c{}-{}\"", catalog_version_, now_.us / 1'000'000)));
+  answer(exchange, Code::ok,
+         shared(std::move(body), "1", fmt::format("\"c{}-{}\"", catalog_version_, now_.us / 1'000'000)));
 }
 
 void FrontDoor::get_sale(const Tenant& tenant, std::string_view sale_id, Exchange& exchange) {
@@ -95,8 +96,8 @@ void FrontDoor::get_sale(const Tenant& tenant, std::string_view sale_id, Exchang
   if (sale == nullptr) return refuse(exchange, Code::unknown_sale);
   std::string body = "{";
   append_sale_head(body, *sale, now_);
-  fmt::format_to(std::back_inserter(body), ",\"limitPerBuyer\":{},\"payWithinSeconds\":{},\"items\":[", sale->limit_per_buyer,
-                 sale->pay_within.count() / 1'000'000);
+  fmt::format_to(std::back_inserter(body), ",\"limitPerBuyer\":{},\"payWithinSeconds\":{},\"items\":[",
+                 sale->limit_per_buyer, sale->pay_within.count() / 1'000'000);
   bool is_first = true;
   for (const Item* item : catalog_->items_of(sale->no)) {
     body += is_first ? "{\"itemId\":" : ",{\"itemId\":";
@@ -116,7 +117,8 @@ void FrontDoor::get_sale(const Tenant& tenant, std::string_view sale_id, Exchang
   body += "],\"asOf\":";
   append_time(body, now_);
   body += '}';
-  answer(exchange, Code::ok, shared(std::move(body), "1", fmt::format("\"s{}-{}\"", catalog_version_, now_.us / 1'000'000)));
+  answer(exchange, Code::ok,
+         shared(std::move(body), "1", fmt::format("\"s{}-{}\"", catalog_version_, now_.us / 1'000'000)));
 }
 
 void FrontDoor::get_item(const Tenant& tenant, std::string_view item_id, const Request& request, Exchange& exchange) {
@@ -206,34 +208,36 @@ std::string attempt_id(const Tenant& tenant, const Sale& sale, std::string_view 
 void FrontDoor::get_me(const Tenant& tenant, const Identity& identity, std::string_view sale_id, Exchange& exchange) {
   const Sale* sale = catalog_->sale_by_id(tenant.no, sale_id);
   if (sale == nullptr) return refuse(exchange, Code::unknown_sale);
-  in_pool(exchange, [catalog = catalog_, tenant_no = tenant.no, sale_no = sale->no,
-                     buyer = identity.subject](LedgerReader& ledger) -> Response {
-    const Tenant& of = *catalog->tenant(tenant_no);
-    const Sale& in = *catalog->sale(sale_no);
-    std::string cursor;
-    std::string orders;
-    std::size_t ended = 0;
-    std::int32_t bought = 0;
-    const std::size_t pages_max = 20;
-    for (std::size_t page = 0; page < pages_max; ++page) {
-      const auto found = ledger.orders_of(tenant_no, buyer.view(), kOrdersPageMax, cursor);
-      if (!found) return error_response(Code::unavailable);
-      for (const Order& order : *found) {
-        if (order.sale != sale_no) continue;
-        // The attempt of a PENDING order is the one that made it; any other state has concluded its attempt.
-        if (order.status != OrderStatus::pending) ++ended;
-        if (is_live(order.status)) bought += order.units;
-        if (!orders.empty()) orders += ',';
-        orders += order_json(order, *catalog);
-      }
-      if (cursor.empty()) break;
-    }
-    return personal(fmt::format("{{\"attemptId\":\"{}\",\"bought\":{},\"limit\":{},\"orders\":[{}]}}",
-                                attempt_id(of, in, buyer.view(), ended), bought, in.limit_per_buyer, orders));
-  });
+  in_pool(exchange,
+          [catalog = catalog_, tenant_no = tenant.no, sale_no = sale->no,
+           buyer = identity.subject](LedgerReader& ledger) -> Response {
+            const Tenant& of = *catalog->tenant(tenant_no);
+            const Sale& in = *catalog->sale(sale_no);
+            std::string cursor;
+            std::string orders;
+            std::size_t ended = 0;
+            std::int32_t bought = 0;
+            const std::size_t pages_max = 20;
+            for (std::size_t page = 0; page < pages_max; ++page) {
+              const auto found = ledger.orders_of(tenant_no, buyer.view(), kOrdersPageMax, cursor);
+              if (!found) return error_response(Code::unavailable);
+              for (const Order& order : *found) {
+                if (order.sale != sale_no) continue;
+                // The attempt of a PENDING order is the one that made it; any other state has concluded its attempt.
+                if (order.status != OrderStatus::pending) ++ended;
+                if (is_live(order.status)) bought += order.units;
+                if (!orders.empty()) orders += ',';
+                orders += order_json(order, *catalog);
+              }
+              if (cursor.empty()) break;
+            }
+            return personal(fmt::format("{{\"attemptId\":\"{}\",\"bought\":{},\"limit\":{},\"orders\":[{}]}}",
+                                        attempt_id(of, in, buyer.view(), ended), bought, in.limit_per_buyer, orders));
+          });
 }
 
-void FrontDoor::get_order(const Tenant& tenant, const Identity& identity, std::string_view order_id, Exchange& exchange) {
+void FrontDoor::get_order(const Tenant& tenant, const Identity& identity, std::string_view order_id,
+                          Exchange& exchange) {
   const auto id = OrderId::parse(order_id);
   if (!id) return refuse(exchange, Code::unknown_order);
   const ReplyTo to = exchange.defer();
@@ -274,27 +278,28 @@ void FrontDoor::get_order(const Tenant& tenant, const Identity& identity, std::s
 
 void FrontDoor::get_orders(const Tenant& tenant, const Identity& identity, std::string_view query, Exchange& exchange) {
   const std::string given{query_value(query, "cursor").value_or("")};
-  in_pool(exchange, [catalog = catalog_, tenant_no = tenant.no, buyer = identity.subject,
-                     given](LedgerReader& ledger) -> Response {
-    std::string cursor = given;
-    const auto orders = ledger.orders_of(tenant_no, buyer.view(), kOrdersPageMax, cursor);
-    if (!orders) {
-      return orders.error().failure == Failure::unfit ? invalid("cursor", orders.error().message)
-                                                      : error_response(Code::unavailable);
-    }
-    std::string body = "{\"orders\":[";
-    for (std::size_t i = 0; i < orders->size(); ++i) {
-      if (i > 0) body += ',';
-      body += order_json((*orders)[i], *catalog);
-    }
-    body += ']';
-    if (!cursor.empty()) {
-      body += ",\"cursor\":";
-      append_json_string(body, cursor);
-    }
-    body += '}';
-    return personal(std::move(body));
-  });
+  in_pool(
+      exchange,
+      [catalog = catalog_, tenant_no = tenant.no, buyer = identity.subject, given](LedgerReader& ledger) -> Response {
+        std::string cursor = given;
+        const auto orders = ledger.orders_of(tenant_no, buyer.view(), kOrdersPageMax, cursor);
+        if (!orders) {
+          return orders.error().failure == Failure::unfit ? invalid("cursor", orders.error().message)
+                                                          : error_response(Code::unavailable);
+        }
+        std::string body = "{\"orders\":[";
+        for (std::size_t i = 0; i < orders->size(); ++i) {
+          if (i > 0) body += ',';
+          body += order_json((*orders)[i], *catalog);
+        }
+        body += ']';
+        if (!cursor.empty()) {
+          body += ",\"cursor\":";
+          append_json_string(body, cursor);
+        }
+        body += '}';
+        return personal(std::move(body));
+      });
 }
 
 }  // namespace weir::http

@@ -3,9 +3,9 @@
 #include "base/check.h"
 #include "config/limits.h"
 
-#include <fmt/format.h>
-
 #include <iterator>
+
+#include <fmt/format.h>
 
 namespace weir::http {
 namespace {
@@ -27,7 +27,8 @@ std::string host_name(std::string_view host) {
 
 FrontDoor::FrontDoor(ReactorPort& reactor, const FrontDoorParts& parts)
     : reactor_(reactor), services_(*parts.services), parts_(parts), doorman_(*parts.doorman), answers_(256) {
-  for (const CodeText& text : kCodes) replies_[static_cast<std::size_t>(text.code)] = FixedReply{error_response(text.code)};
+  for (const CodeText& text : kCodes)
+    replies_[static_cast<std::size_t>(text.code)] = FixedReply{error_response(text.code)};
   sold_out_may_return_ = FixedReply{error_response(Code::sold_out, "\"mayReturn\":true")};
   sold_out_final_ = FixedReply{error_response(Code::sold_out, "\"mayReturn\":false")};
   refresh_catalog();
@@ -120,18 +121,16 @@ void FrontDoor::handle(const Request& request, Exchange& exchange) {
 void FrontDoor::dispatch(const Route& route, std::string_view parameter, const Request& request, Exchange& exchange) {
   const Tenant* tenant = tenant_of(request);
   if (tenant == nullptr) return refuse(exchange, Code::unknown_tenant);
-  switch (route.id) {
-    case RouteId::time: return get_time(exchange);
-    case RouteId::sales: return get_sales(*tenant, exchange);
-    case RouteId::sale: return get_sale(*tenant, parameter, exchange);
-    case RouteId::item: return get_item(*tenant, parameter, request, exchange);
-    case RouteId::state: return get_state(*tenant, parameter, request, exchange);
-    case RouteId::webhook: return webhook(parameter, request, exchange);
-    case RouteId::sandbox_status: return sandbox_status(parameter, exchange);
-    case RouteId::sandbox_complete: return sandbox_complete(parameter, request, exchange);
-    case RouteId::guest: return guest(*tenant, request, exchange);
-    default: break;
-  }
+  const RouteId id = route.id;
+  if (id == RouteId::time) return get_time(exchange);
+  if (id == RouteId::sales) return get_sales(*tenant, exchange);
+  if (id == RouteId::sale) return get_sale(*tenant, parameter, exchange);
+  if (id == RouteId::item) return get_item(*tenant, parameter, request, exchange);
+  if (id == RouteId::state) return get_state(*tenant, parameter, request, exchange);
+  if (id == RouteId::webhook) return webhook(parameter, request, exchange);
+  if (id == RouteId::sandbox_status) return sandbox_status(parameter, exchange);
+  if (id == RouteId::sandbox_complete) return sandbox_complete(parameter, request, exchange);
+  if (id == RouteId::guest) return guest(*tenant, request, exchange);
   const Identity* identity = identify(request, *tenant);
   if (identity == nullptr) {
     if (!doorman_.allow_stranger(request, ticks_)) return refuse(exchange, Code::too_many_requests);
@@ -140,33 +139,31 @@ void FrontDoor::dispatch(const Route& route, std::string_view parameter, const R
   if (!may_call(route.audience, *identity)) return refuse(exchange, Code::forbidden);
   const BuyerKey buyer = buyer_key(services_.buyer_hash(), tenant->no, identity->subject.view());
   if (!doorman_.allow(request, buyer, ticks_)) return refuse(exchange, Code::too_many_requests);
-  switch (route.id) {
-    case RouteId::me: return get_me(*tenant, *identity, parameter, exchange);
-    case RouteId::order: return get_order(*tenant, *identity, parameter, exchange);
-    case RouteId::orders: return get_orders(*tenant, *identity, request.query, exchange);
-    case RouteId::payment: return start_payment(*tenant, *identity, parameter, request, exchange);
-    case RouteId::cancel: return cancel(*tenant, *identity, parameter, request, exchange);
-    default: return admin(route, *tenant, *identity, parameter, request, exchange);
-  }
+  if (id == RouteId::me) return get_me(*tenant, *identity, parameter, exchange);
+  if (id == RouteId::order) return get_order(*tenant, *identity, parameter, exchange);
+  if (id == RouteId::orders) return get_orders(*tenant, *identity, request.query, exchange);
+  if (id == RouteId::payment) return start_payment(*tenant, *identity, parameter, request, exchange);
+  if (id == RouteId::cancel) return cancel(*tenant, *identity, parameter, request, exchange);
+  admin(route, *tenant, *identity, parameter, request, exchange);
 }
 
 void FrontDoor::in_pool(Exchange& exchange, std::function<Response(LedgerReader&)> job) {
   const ReplyTo to = exchange.defer();
   Services& services = services_;
-  const bool is_taken = services_.read([to, &services, job = std::move(job)](LedgerReader& ledger) {
-    services.mailbox().post(to, job(ledger));
-  });
+  const bool is_taken = services_.read(
+      [to, &services, job = std::move(job)](LedgerReader& ledger) { services.mailbox().post(to, job(ledger)); });
   outcomes_.count(is_taken ? Code::ok : Code::unavailable);
   if (!is_taken) reactor_.complete(to, replies_[static_cast<std::size_t>(Code::unavailable)]);
 }
 
-void FrontDoor::in_ledger(Exchange& exchange, SettleCommand command, std::function<Response(const Settlement&)> answer) {
+void FrontDoor::in_ledger(Exchange& exchange, SettleCommand command,
+                          std::function<Response(const Settlement&)> answer) {
   const ReplyTo to = exchange.defer();
   Services& services = services_;
-  const bool is_taken =
-      services_.settle({std::move(command), [to, &services, answer = std::move(answer)](const Result<Settlement>& settled) {
-                          services.mailbox().post(to, settled ? answer(*settled) : error_response(Code::unavailable));
-                        }});
+  const bool is_taken = services_.settle(
+      {std::move(command), [to, &services, answer = std::move(answer)](const Result<Settlement>& settled) {
+         services.mailbox().post(to, settled ? answer(*settled) : error_response(Code::unavailable));
+       }});
   outcomes_.count(is_taken ? Code::ok : Code::unavailable);
   if (!is_taken) reactor_.complete(to, replies_[static_cast<std::size_t>(Code::unavailable)]);
 }

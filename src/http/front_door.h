@@ -131,8 +131,8 @@ class FrontDoor final : public Handler {
   void guest(const Tenant& tenant, const Request& request, Exchange& exchange);
   [[nodiscard]] bool read_key(const Tenant& tenant, const Identity& identity, const Request& request,
                               std::string_view what, Exchange& exchange, std::optional<RequestKey>& key);
-  [[nodiscard]] bool read_body(const Request& request, Exchange& exchange, std::initializer_list<std::string_view> members,
-                               JsonBody& body);
+  [[nodiscard]] bool read_body(const Request& request, Exchange& exchange,
+                               std::initializer_list<std::string_view> members, JsonBody& body);
 
   // admin_api.cc: what organisers and staff may do.
   void admin(const Route& route, const Tenant& tenant, const Identity& identity, std::string_view parameter,
@@ -173,6 +173,7 @@ class FrontDoor final : public Handler {
 };
 
 /// The order id of an attempt: what a page sends as Idempotency-Key, the same on every device of the buyer.
-[[nodiscard]] std::string attempt_id(const Tenant& tenant, const Sale& sale, std::string_view buyer, std::size_t attempts);
+[[nodiscard]] std::string attempt_id(const Tenant& tenant, const Sale& sale, std::string_view buyer,
+                                     std::size_t attempts);
 
 }  // namespace weir::http

@@ -15,7 +15,9 @@ class Scanner {
 
   [[nodiscard]] bool at_end() const { return at_ == text_.size(); }
   [[nodiscard]] std::size_t at() const { return at_; }
-  [[nodiscard]] std::string_view between(std::size_t from, std::size_t to) const { return text_.substr(from, to - from); }
+  [[nodiscard]] std::string_view between(std::size_t from, std::size_t to) const {
+    return text_.substr(from, to - from);
+  }
   [[nodiscard]] const std::string& wrong() const { return wrong_; }
 
   void skip_space() {
@@ -225,7 +227,8 @@ Parsed<JsonBody> JsonBody::parse(std::string_view body) {
   if (body.empty()) return parsed;
   Scanner scanner{body};
   const auto wrong = [&](std::string_view otherwise) {
-    return std::unexpected("The body is not a JSON object: " + (scanner.wrong().empty() ? std::string{otherwise} : scanner.wrong()));
+    return std::unexpected("The body is not a JSON object: " +
+                           (scanner.wrong().empty() ? std::string{otherwise} : scanner.wrong()));
   };
   scanner.skip_space();
   if (!scanner.take('{')) return wrong("an object was expected");

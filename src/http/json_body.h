@@ -25,8 +25,8 @@ struct JsonMember {
   [[nodiscard]] std::optional<bool> boolean() const;
 };
 
-/// A request body: one JSON object (RFC 8259) of at most kJsonMembersMax members, checked to its last byte: depth, UTF-8,
-/// escapes, no repeated member, nothing behind it. An empty body is the empty object.
+/// A request body: one JSON object (RFC 8259) of at most kJsonMembersMax members, checked to its last byte: depth,
+/// UTF-8, escapes, no repeated member, nothing behind it. An empty body is the empty object.
 class JsonBody {
  public:
   static constexpr std::size_t kJsonMembersMax = 16;

@@ -12,7 +12,8 @@ void OpsApi::handle(const Request& request, Exchange& exchange) {
     return exchange.send(response);
   }
   if (found.route->id == RouteId::readyz && !services_.is_ready()) {
-    return exchange.send(error_response(Code::unavailable, {}, "The gate is not built or the ledger cannot be written."));
+    return exchange.send(
+        error_response(Code::unavailable, {}, "The gate is not built or the ledger cannot be written."));
   }
   exchange.send(personal("{\"ok\":true}"));
 }

@@ -93,19 +93,21 @@ void FrontDoor::start_payment(const Tenant& tenant, const Identity& identity, st
   const ReplyTo to = exchange.defer();
   Services& services = services_;
   const Ticks deadline = ticks_ + Micros{kAnswerDeadlineUs};
-  const bool is_taken = services_.settle({command, [to, &services, gateway, deadline](const Result<Settlement>& settled) {
-    if (!settled) return services.mailbox().post(to, error_response(Code::unavailable));
-    const bool is_read = services.read([to, &services, gateway, deadline, settlement = *settled](LedgerReader&) {
-      services.mailbox().post(to, payment_answer(settlement, *gateway, deadline));
-    });
-    if (!is_read) services.mailbox().post(to, error_response(Code::unavailable));
-  }});
+  const bool is_taken =
+      services_.settle({command, [to, &services, gateway, deadline](const Result<Settlement>& settled) {
+                          if (!settled) return services.mailbox().post(to, error_response(Code::unavailable));
+                          const bool is_read =
+                              services.read([to, &services, gateway, deadline, settlement = *settled](LedgerReader&) {
+                                services.mailbox().post(to, payment_answer(settlement, *gateway, deadline));
+                              });
+                          if (!is_read) services.mailbox().post(to, error_response(Code::unavailable));
+                        }});
   outcomes_.count(is_taken ? Code::ok : Code::unavailable);
   if (!is_taken) reactor_.complete(to, replies_[static_cast<std::size_t>(Code::unavailable)]);
 }
 
-void FrontDoor::cancel(const Tenant& tenant, const Identity& identity, std::string_view order_id, const Request& request,
-                       Exchange& exchange) {
+void FrontDoor::cancel(const Tenant& tenant, const Identity& identity, std::string_view order_id,
+                       const Request& request, Exchange& exchange) {
   const auto id = OrderId::parse(order_id);
   if (!id) return refuse(exchange, Code::unknown_order);
   CancelOrder command{.tenant = tenant.no, .buyer = identity.subject, .order = *id, .key = std::nullopt};
@@ -131,7 +133,8 @@ void FrontDoor::webhook(std::string_view gateway_name, const Request& request, E
   if (request.repeated_signature) return refuse(exchange, Code::bad_signature);
   const auto event = gateway->verify({.body = request.body, .signature = request.signature}, now_);
   if (!event) {
-    log::warn("webhook_refused", {{"gateway", gateway_name}, {"why", event.error()}, {"request", exchange.request_id()}});
+    log::warn("webhook_refused",
+              {{"gateway", gateway_name}, {"why", event.error()}, {"request", exchange.request_id()}});
     return refuse(exchange, Code::bad_signature);
   }
   PaymentEvent command{.gateway = std::string{gateway_name},
@@ -172,7 +175,8 @@ void FrontDoor::sandbox_complete(std::string_view payment_id, const Request& req
   if (const JsonMember* delay = body.find("delayMs")) {
     const auto ms = delay->whole();
     if (!ms || *ms < 0 || *ms > kSandboxDelayMaxMs) {
-      return answer(exchange, Code::invalid_request, invalid("delayMs", "The delay must be a whole number from 0 to 900000."));
+      return answer(exchange, Code::invalid_request,
+                    invalid("delayMs", "The delay must be a whole number from 0 to 900000."));
     }
     completion.delay = Micros{*ms * 1000};
   }

@@ -2,9 +2,9 @@
 #include "config/limits.h"
 #include "http/front_door.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+
+#include <fmt/format.h>
 
 namespace weir::http {
 namespace {
@@ -34,9 +34,8 @@ bool is_empty_object(std::string_view body) { return body.empty() || body == "{}
 
 bool FrontDoor::read_purchase(const Request& request, Exchange& exchange, std::int32_t& units) {
   units = 1;
-  if (request.has_idempotency_key &&
-      (request.repeated_idempotency_key || request.idempotency_key.empty() ||
-       request.idempotency_key.size() > kIdempotencyKeyBytesMax)) {
+  if (request.has_idempotency_key && (request.repeated_idempotency_key || request.idempotency_key.empty() ||
+                                      request.idempotency_key.size() > kIdempotencyKeyBytesMax)) {
     answer(exchange, Code::invalid_request, invalid("Idempotency-Key", "The key must have 1 to 255 characters, once."));
     return false;
   }
@@ -51,7 +50,8 @@ bool FrontDoor::read_purchase(const Request& request, Exchange& exchange, std::i
   if (const JsonMember* quantity = body.find("quantity")) {
     const auto whole = quantity->whole();
     if (!whole || *whole < 1 || *whole > kUnitsPerClaimMax) {
-      answer(exchange, Code::invalid_request, invalid("quantity", "The quantity must be a whole number from 1 to 1000, in digits."));
+      answer(exchange, Code::invalid_request,
+             invalid("quantity", "The quantity must be a whole number from 1 to 1000, in digits."));
       return false;
     }
     units = static_cast<std::int32_t>(*whole);
@@ -90,8 +90,8 @@ void FrontDoor::purchase(std::string_view item_id, const Request& request, Excha
   const bool may_own = services_.known_buyers().may_hold(sale->no, buyer);
   if (!may_own && units <= sale->limit_per_buyer && !services_.shelves().has_free(item->no, units)) {
     const bool may_be_repeat =
-        request.has_idempotency_key &&
-        services_.known_buyers().may_have_ended(derived_order_id(*tenant, identity->subject.view(), request.idempotency_key));
+        request.has_idempotency_key && services_.known_buyers().may_have_ended(derived_order_id(
+                                           *tenant, identity->subject.view(), request.idempotency_key));
     if (!may_be_repeat) {
       outcomes_.count(Code::sold_out);
       return exchange.send(services_.shelves().may_return(item->no) ? sold_out_may_return_ : sold_out_final_);
@@ -163,8 +163,8 @@ void FrontDoor::conclude(const ClaimAnswer& answer) {
                     error_response(Code::already_purchased, fmt::format("\"orderId\":\"{}\"", answer.order.text())));
       }
       return made(Code::limit_reached,
-                  error_response(Code::limit_reached, fmt::format("\"limit\":{},\"held\":{}", sale->limit_per_buyer,
-                                                                  answer.units_held)));
+                  error_response(Code::limit_reached,
+                                 fmt::format("\"limit\":{},\"held\":{}", sale->limit_per_buyer, answer.units_held)));
     case ClaimAnswerKind::sold_out:
       outcomes_.count(Code::sold_out);
       return reactor_.complete(to, answer.may_return ? sold_out_may_return_ : sold_out_final_);
