@@ -23,7 +23,7 @@ enum class Exit : int { done = 0, failed = 1, usage = 2, unfit = 3 };
 struct CommandContext {
   SystemClock clock;
   SystemRandom random;
-  std::string program;                       // How this binary was called; `demo` starts it again.
+  std::string program;                       // How this binary was called.
   std::map<std::string, std::string> flags;  // Settings given as flags, by key.
   std::string config_file;                   // `--config`; empty: ./weir.toml if it exists.
   bool is_json = false;
@@ -48,7 +48,5 @@ void add_shop_commands(CLI::App& program, CommandContext& context);
 void add_token_command(CLI::App& program, CommandContext& context);
 void add_proof_commands(CLI::App& program, CommandContext& context);
 void add_doctor_command(CLI::App& program, CommandContext& context);
-void add_rehearse_command(CLI::App& program, CommandContext& context);
-void add_demo_command(CLI::App& program, CommandContext& context);
 
 }  // namespace weir
