@@ -1,9 +1,9 @@
 #pragma once
 
-#include <fmt/format.h>
-
 #include <cstdio>
 #include <cstdlib>
+
+#include <fmt/format.h>
 
 namespace weir {
 
@@ -25,8 +25,8 @@ template <typename... Args>
 }  // namespace weir
 
 /// CHECK(units <= free, "units={} free={}", units, free). On in every build.
-#define CHECK(condition, ...)                                                                            \
-  do {                                                                                                   \
-    if (!(condition)) [[unlikely]]                                                                       \
-      ::weir::check_failed(__FILE__, __LINE__, #condition, ::weir::check_values(__VA_ARGS__));           \
+#define CHECK(condition, ...)                                                                  \
+  do {                                                                                         \
+    if (!(condition)) [[unlikely]]                                                             \
+      ::weir::check_failed(__FILE__, __LINE__, #condition, ::weir::check_values(__VA_ARGS__)); \
   } while (false)

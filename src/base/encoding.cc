@@ -11,7 +11,8 @@ constexpr std::string_view kBase64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnop
 constexpr std::array<std::int8_t, 256> base64_values() {
   std::array<std::int8_t, 256> table{};
   for (std::int8_t& value : table) value = -1;
-  for (std::size_t i = 0; i < kBase64.size(); ++i) table[static_cast<unsigned char>(kBase64[i])] = static_cast<std::int8_t>(i);
+  for (std::size_t i = 0; i < kBase64.size(); ++i)
+    table[static_cast<unsigned char>(kBase64[i])] = static_cast<std::int8_t>(i);
   return table;
 }
 constexpr std::array<std::int8_t, 256> kBase64Values = base64_values();

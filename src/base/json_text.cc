@@ -1,8 +1,8 @@
 #include "base/json_text.h"
 
-#include <fmt/format.h>
-
 #include <cstddef>
+
+#include <fmt/format.h>
 
 namespace weir {
 namespace {

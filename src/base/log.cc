@@ -2,12 +2,12 @@
 
 #include "base/json_text.h"
 
+#include <array>
+#include <atomic>
+
 #include <fmt/format.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
-
-#include <array>
-#include <atomic>
 
 namespace weir::log {
 namespace {

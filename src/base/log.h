@@ -26,8 +26,14 @@ void start(Level least);
 /// Threads: any. Blocking: a write to standard error.
 void write(Level level, std::string_view event, std::initializer_list<Field> fields = {});
 
-inline void info(std::string_view event, std::initializer_list<Field> fields = {}) { write(Level::info, event, fields); }
-inline void warn(std::string_view event, std::initializer_list<Field> fields = {}) { write(Level::warn, event, fields); }
-inline void error(std::string_view event, std::initializer_list<Field> fields = {}) { write(Level::error, event, fields); }
+inline void info(std::string_view event, std::initializer_list<Field> fields = {}) {
+  write(Level::info, event, fields);
+}
+inline void warn(std::string_view event, std::initializer_list<Field> fields = {}) {
+  write(Level::warn, event, fields);
+}
+inline void error(std::string_view event, std::initializer_list<Field> fields = {}) {
+  write(Level::error, event, fields);
+}
 
 }  // namespace weir::log

@@ -43,7 +43,8 @@ struct SipKey {
     v0 ^= word;
   }
   std::uint64_t last = static_cast<std::uint64_t>(text.size()) << 56;
-  for (std::size_t i = 0; i < left; ++i) last |= static_cast<std::uint64_t>(static_cast<unsigned char>(data[i])) << (8 * i);
+  for (std::size_t i = 0; i < left; ++i)
+    last |= static_cast<std::uint64_t>(static_cast<unsigned char>(data[i])) << (8 * i);
   v3 ^= last;
   round();
   round();

@@ -1,10 +1,10 @@
 #include "base/time_text.h"
 
-#include <fmt/format.h>
-
 #include <array>
 #include <charconv>
 #include <optional>
+
+#include <fmt/format.h>
 
 namespace weir {
 namespace {
@@ -143,8 +143,7 @@ Parsed<Instant> parse_iso(std::string_view text) {
                                          std::chrono::day{static_cast<unsigned>(*day)}};
   if (!date.ok() || *year < 1970 || *hour > 23 || *minute > 59 || second > 59) return wrong();
   const std::int64_t days = std::chrono::sys_days{date}.time_since_epoch().count();
-  const std::int64_t us =
-      days * kDay + ((*hour * 60LL + *minute) * 60 + second) * kSecond + fraction_us - *offset_us;
+  const std::int64_t us = days * kDay + ((*hour * 60LL + *minute) * 60 + second) * kSecond + fraction_us - *offset_us;
   if (us < 0 || us >= kYear10000) return wrong();  // The offset may carry it out of the range.
   return Instant{us};
 }
@@ -152,7 +151,8 @@ Parsed<Instant> parse_iso(std::string_view text) {
 Parsed<Micros> parse_duration(std::string_view text) {
   const std::string_view whole = text;
   const auto wrong = [&] {
-    return std::unexpected(fmt::format("'{}' is not a duration: use a whole number and ms, s, m, h or d, such as 10m", whole));
+    return std::unexpected(
+        fmt::format("'{}' is not a duration: use a whole number and ms, s, m, h or d, such as 10m", whole));
   };
   std::int64_t count = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
@@ -184,7 +184,8 @@ std::string duration_text(Micros span) {
     std::int64_t us;
     const char* name;
   };
-  static constexpr std::array<Unit, 4> kUnits{{{kDay, "d"}, {3600 * kSecond, "h"}, {60 * kSecond, "m"}, {kSecond, "s"}}};
+  static constexpr std::array<Unit, 4> kUnits{
+      {{kDay, "d"}, {3600 * kSecond, "h"}, {60 * kSecond, "m"}, {kSecond, "s"}}};
   for (const Unit& unit : kUnits) {
     if (span.count() != 0 && span.count() % unit.us == 0) return fmt::format("{}{}", span.count() / unit.us, unit.name);
   }

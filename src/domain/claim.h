@@ -15,8 +15,9 @@ struct Claim {
   SaleNo sale;
   ItemNo item;
   std::int32_t units = 1;  // 1 to kUnitsPerClaimMax.
-  bool retake = false;     // Late money takes the units of an order that ended once more; phase and `ended` do not stop it.
-  bool keyed = false;      // The id was derived from an Idempotency-Key: an order that ended may bear it.
+  bool retake =
+      false;           // Late money takes the units of an order that ended once more; phase and `ended` do not stop it.
+  bool keyed = false;  // The id was derived from an Idempotency-Key: an order that ended may bear it.
   BuyerKey buyer_key;
   RequestDigest digest;
   Instant promised_pay_by;  // The ledger takes the later of this and its own now + pay_within.
@@ -30,8 +31,8 @@ struct Hold {
   ItemNo item;
   std::int32_t units = 0;
   BuyerKey buyer_key;
-  bool sold = false;      // Paid; false while the order is PENDING.
-  bool recorded = true;   // False: the ledger never had it, so its id is not remembered as ended when it is released.
+  bool sold = false;     // Paid; false while the order is PENDING.
+  bool recorded = true;  // False: the ledger never had it, so its id is not remembered as ended when it is released.
 };
 
 }  // namespace weir

@@ -81,9 +81,12 @@ struct Id128 {
     for (std::size_t i = 0; i < 32; ++i) {
       const char c = text[i];
       std::uint64_t digit = 0;
-      if (c >= '0' && c <= '9') digit = static_cast<std::uint64_t>(c - '0');
-      else if (c >= 'a' && c <= 'f') digit = static_cast<std::uint64_t>(c - 'a' + 10);
-      else return std::nullopt;
+      if (c >= '0' && c <= '9')
+        digit = static_cast<std::uint64_t>(c - '0');
+      else if (c >= 'a' && c <= 'f')
+        digit = static_cast<std::uint64_t>(c - 'a' + 10);
+      else
+        return std::nullopt;
       std::uint64_t& word = i < 16 ? id.high : id.low;
       word = word << 4 | digit;
     }

@@ -52,7 +52,8 @@ enum class OrderEvent : std::uint8_t { pay, expire, cancel, reject, refund, reta
     case OrderEvent::expire: return status == OrderStatus::pending ? std::optional{OrderStatus::expired} : std::nullopt;
     case OrderEvent::cancel:
       return status == OrderStatus::pending ? std::optional{OrderStatus::cancelled} : std::nullopt;
-    case OrderEvent::reject: return status == OrderStatus::pending ? std::optional{OrderStatus::rejected} : std::nullopt;
+    case OrderEvent::reject:
+      return status == OrderStatus::pending ? std::optional{OrderStatus::rejected} : std::nullopt;
     case OrderEvent::refund: return status == OrderStatus::paid ? std::optional{OrderStatus::refunded} : std::nullopt;
     case OrderEvent::retake: return status == OrderStatus::expired ? std::optional{OrderStatus::paid} : std::nullopt;
   }

@@ -27,7 +27,7 @@ struct Request {
   std::string_view path;   // Origin form, as sent, without the query: never decoded, never normalised.
   std::string_view query;  // After the first `?`, without it.
   std::string_view body;
-  Address peer;            // The other end of the connection.
+  Address peer;  // The other end of the connection.
 
   /// The value of a header by lower-case name. Repeated headers: null and `is_repeated(name)`.
   /// The ones that handlers need are found once by the parser; asking is an array access.
