@@ -93,13 +93,13 @@ class Reader {
     const auto inner = JsonBody::parse(found->raw);
     const JsonMember* value = inner ? inner->find("value") : nullptr;
     const JsonMember* code = inner ? inner->find("currency") : nullptr;
-    const auto whole = value == nullptr ? std::nullopt : value->whole();
+    const std::int64_t whole = value == nullptr ? -1 : value->whole().value_or(-1);
     const auto currency = code == nullptr ? std::nullopt : Currency::parse(code->text().value_or(""));
-    if (!whole || *whole < 0 || *whole > kPriceMinorMax || !currency || inner->size() != 2) {
+    if (whole < 0 || whole > kPriceMinorMax || !currency || inner->size() != 2) {
       fail(member, "{\"value\": minor units, \"currency\": \"EUR\"} is needed.");
       return {};
     }
-    return {*whole, *currency};
+    return {whole, *currency};
   }
   void fail(std::string_view member, std::string why) {
     if (!wrong_) wrong_ = invalid(member, why);
