@@ -47,6 +47,8 @@ void add_serve_command(CLI::App& program, CommandContext& context);
 void add_shop_commands(CLI::App& program, CommandContext& context);
 void add_token_command(CLI::App& program, CommandContext& context);
 void add_proof_commands(CLI::App& program, CommandContext& context);
+void add_rehearse_command(CLI::App& program, CommandContext& context);
+void add_demo_command(CLI::App& program, CommandContext& context);
 void add_doctor_command(CLI::App& program, CommandContext& context);
 
 }  // namespace weir

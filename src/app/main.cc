@@ -12,14 +12,16 @@ int main(int count, char** arguments) {
   context.program = arguments[0];
   CLI::App program{
       "weir sells 10,000 items in one second and never sells one twice.\n"
-      "Start with `weir sale create`, `weir item add` and `weir serve`."};
+      "See a whole sale with `weir demo`; make your own with `weir sale create`, `weir item add` and `weir serve`."};
   program.require_subcommand(1);
-  program.set_version_flag("--version", "weir 0.1.0");
+  program.set_version_flag("--version", "weir " WEIR_VERSION);
   program.footer(
       "Exit codes: 0 done, 1 the check failed or the thing was refused, 2 wrong use, 3 the environment is not fit.");
+  add_demo_command(program, context);
   add_serve_command(program, context);
   add_shop_commands(program, context);
   add_token_command(program, context);
+  add_rehearse_command(program, context);
   add_proof_commands(program, context);
   add_doctor_command(program, context);
   try {
