@@ -14,16 +14,16 @@ constexpr std::size_t kTurnsPerNotice = 64;  // How many busy turns may pass bef
 
 }  // namespace
 
-Desk::Reactor::Reactor() : claims(kClaimRingSize), answers(kAnswerRingSize) {}
+Desk::Reactor::Reactor(const RingSizes& sizes) : claims(sizes.claims), answers(sizes.answers) {}
 
 Desk::Desk(Gate& gate, QueueProducer& queue, const std::atomic<bool>& storage_ready, const Clock& clock,
-           std::size_t reactors, Hooks hooks)
+           std::size_t reactors, Hooks hooks, const RingSizes& sizes)
     : gate_(gate),
       clock_(clock),
       hooks_(std::move(hooks)),
-      requests_(kReturnRingSize),
+      requests_(sizes.returns),
       admit_(gate, queue, *this, storage_ready) {
-  for (std::size_t i = 0; i < reactors; ++i) reactors_.push_back(std::make_unique<Reactor>());
+  for (std::size_t i = 0; i < reactors; ++i) reactors_.push_back(std::make_unique<Reactor>(sizes));
 }
 
 Desk::~Desk() { stop(Deadline{0}); }

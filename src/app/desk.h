@@ -3,6 +3,7 @@
 #include "app/waker.h"
 #include "base/ring.h"
 #include "base/time.h"
+#include "config/limits.h"
 #include "flow/admit.h"
 #include "gate/gate.h"
 #include "queue/queue.h"
@@ -18,10 +19,18 @@
 
 namespace weir {
 
+/// How much each ring of a desk holds.
+struct RingSizes {
+  std::size_t claims = kClaimRingSize;
+  std::size_t answers = kAnswerRingSize;
+  std::size_t returns = kReturnRingSize;
+};
+
 /// The one thread that owns the gate: claims from the reactors' rings and effects from the ledger writer's ring go
 /// through `Admit`, answers go back by ring.
 ///
-/// Threads: `start`, `stop` from the owner. The rest says who may call it.
+/// Threads: `start`, `stop` from the owner. The rest says who may call it. Without `start` there is no thread: whoever
+/// calls `turn` is the desk.
 class Desk final : public AdmitPort {
  public:
   struct Hooks {
@@ -30,12 +39,14 @@ class Desk final : public AdmitPort {
   };
 
   Desk(Gate& gate, QueueProducer& queue, const std::atomic<bool>& storage_ready, const Clock& clock,
-       std::size_t reactors, Hooks hooks);
+       std::size_t reactors, Hooks hooks, const RingSizes& sizes = {});
   ~Desk() override;
 
   void start();
   /// Goes on until nothing is in flight or `deadline` has passed, then joins.
   void stop(Deadline deadline);
+  /// One bounded round; how many things were done. The desk's thread only.
+  [[nodiscard]] std::size_t turn();
 
   /// From reactor `reactor` only. False: full.
   [[nodiscard]] bool offer(std::uint16_t reactor, const ClaimRequest& request);
@@ -60,13 +71,12 @@ class Desk final : public AdmitPort {
 
  private:
   struct Reactor {
-    Reactor();
+    explicit Reactor(const RingSizes& sizes);
     Ring<ClaimRequest> claims;
     Ring<ClaimAnswer> answers;
     bool is_answered = false;
   };
   void run();
-  [[nodiscard]] std::size_t turn();
   [[nodiscard]] std::size_t run_tasks();
   void publish_counts();
 

@@ -24,7 +24,9 @@ GateSale gate_sale(const Sale& sale) {
 }  // namespace
 
 Engine::Engine(EngineParts parts, const Clock& clock)
-    : parts_(std::move(parts)), clock_(clock), queue_(kQueueRingSize) {
+    : parts_(std::move(parts)), clock_(clock), queue_(parts_.queue_size) {
+  if (parts_.front_gate) front_gate_ = parts_.front_gate(gate_);
+  Gate& gate = front_gate_ ? *front_gate_ : gate_;
   writer_ =
       std::make_unique<Writer>(*parts_.ledger, queue_, clock_, parts_.buyer_hash,
                                Writer::Hooks{.to_gate = [this](const GateRequest& request) { desk_->request(request); },
@@ -35,9 +37,10 @@ Engine::Engine(EngineParts parts, const Clock& clock)
                                                    parts_.corrupt(error);
                                                  }});
   desk_ = std::make_unique<Desk>(
-      gate_, queue_, writer_->ready(), clock_, parts_.reactors,
+      gate, queue_, writer_->ready(), clock_, parts_.reactors,
       Desk::Hooks{.wake_reactor = [this](std::uint16_t reactor) { wake_reactor_(reactor); },
-                  .retake_answered = [this](PaymentId payment, bool taken) { answer_late(payment, taken); }});
+                  .retake_answered = [this](PaymentId payment, bool taken) { answer_late(payment, taken); }},
+      parts_.rings);
 }
 
 Engine::~Engine() { stop(Deadline{0}); }
@@ -96,13 +99,25 @@ Result<void> Engine::build() {
   return {};
 }
 
-void Engine::start(http::Mailbox& mailbox, std::function<void(std::uint16_t)> wake_reactor) {
+void Engine::prepare(http::Mailbox& mailbox, std::function<void(std::uint16_t)> wake_reactor) {
   mailbox_ = &mailbox;
   wake_reactor_ = std::move(wake_reactor);
   queue_.set_wakes([this] { writer_->wake(); }, [this] { desk_->wake(); });
   pool_ = std::make_unique<Pool>(std::move(parts_.pool_readers));
+}
+
+void Engine::start(http::Mailbox& mailbox, std::function<void(std::uint16_t)> wake_reactor) {
+  prepare(mailbox, std::move(wake_reactor));
+  pool_->start();
   desk_->start();
   writer_->start();
+  is_running_.store(true);
+  ask_for_late();
+}
+
+void Engine::start_by_hand(http::Mailbox& mailbox, std::function<void(std::uint16_t)> wake_reactor) {
+  prepare(mailbox, std::move(wake_reactor));
+  is_by_hand_ = true;
   is_running_.store(true);
   ask_for_late();
 }
@@ -172,6 +187,7 @@ Result<void> Engine::on_desk(std::function<Result<void>(Gate&)> task) {
   std::promise<Result<void>> promise;
   auto future = promise.get_future();
   desk_->post([&promise, &task](Admit&, Gate& gate) { promise.set_value(task(gate)); });
+  if (is_by_hand_) static_cast<void>(desk_->turn());
   return future.get();
 }
 

@@ -26,6 +26,9 @@ struct EngineParts {
   std::map<std::string, Gateway*, std::less<>> gateways;
   std::size_t reactors = 1;
   SipKey buyer_hash;
+  RingSizes rings;
+  std::size_t queue_size = kQueueRingSize;
+  std::function<std::unique_ptr<Gate>(Gate&)> front_gate;  // Empty but in tests: what the desk asks in place of the gate.
   std::function<void()> refund_due;           // Told that a refund should be asked for.
   std::function<void(const Error&)> corrupt;  // Stop the process: a person is needed.
 };
@@ -33,7 +36,8 @@ struct EngineParts {
 /// The embedded selling process without its front door: gate, queue, ledger and their threads, as the services that the
 /// front door and the cashier use.
 ///
-/// Life: `build` (the gate from the ledger), `start`, serve, `stop`.
+/// Life: `build` (the gate from the ledger), `start`, serve, `stop`. With `start_by_hand` there are no threads, and who
+/// calls the `turn`s of desk, writer and pool on one thread drives the same steps in the order of his choice.
 class Engine final : public http::Services {
  public:
   Engine(EngineParts parts, const Clock& clock);
@@ -43,12 +47,14 @@ class Engine final : public http::Services {
   [[nodiscard]] Result<void> build();
   /// `wake_reactor` and `mailbox` belong to the front door; they must outlive `stop`.
   void start(http::Mailbox& mailbox, std::function<void(std::uint16_t)> wake_reactor);
+  void start_by_hand(http::Mailbox& mailbox, std::function<void(std::uint16_t)> wake_reactor);
   /// Finishes what is under way, up to `deadline`, then joins every thread. Repeatable.
   void stop(Deadline deadline);
 
   [[nodiscard]] DirectQueue& queue() { return queue_; }
   [[nodiscard]] Writer& writer() { return *writer_; }
   [[nodiscard]] Desk& desk() { return *desk_; }
+  [[nodiscard]] Pool& pool() { return *pool_; }
   [[nodiscard]] std::size_t in_flight() const { return desk_->in_flight(); }
   void set_metrics(std::function<std::string()> metrics) { metrics_ = std::move(metrics); }
 
@@ -73,6 +79,7 @@ class Engine final : public http::Services {
   [[nodiscard]] std::string metrics_text() override { return metrics_ ? metrics_() : std::string{}; }
 
  private:
+  void prepare(http::Mailbox& mailbox, std::function<void(std::uint16_t)> wake_reactor);
   [[nodiscard]] Result<void> open_catalog(Gate& gate, const Catalog& catalog,
                                           const std::vector<std::pair<ItemNo, Shelf>>& shelves);
   [[nodiscard]] Result<void> adopt_live();
@@ -87,6 +94,7 @@ class Engine final : public http::Services {
   EngineParts parts_;
   const Clock& clock_;
   MemoryGate gate_;
+  std::unique_ptr<Gate> front_gate_;
   DirectQueue queue_;
   Snapshot<Catalog> catalog_;
   std::unique_ptr<Desk> desk_;
@@ -96,6 +104,7 @@ class Engine final : public http::Services {
   std::function<void(std::uint16_t)> wake_reactor_;
   std::function<std::string()> metrics_;
   std::atomic<bool> is_running_{false};
+  bool is_by_hand_ = false;
   std::atomic<bool> is_corrupt_{false};
   std::uint64_t withdrawals_ = 0;
 };

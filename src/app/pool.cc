@@ -6,13 +6,15 @@
 
 namespace weir {
 
-Pool::Pool(std::vector<std::unique_ptr<LedgerReader>> readers) : readers_(std::move(readers)) {
+Pool::Pool(std::vector<std::unique_ptr<LedgerReader>> readers) : readers_(std::move(readers)) {}
+
+Pool::~Pool() { stop(); }
+
+void Pool::start() {
   for (const auto& reader : readers_) {
     threads_.emplace_back([this, &reader = *reader] { run(reader); });
   }
 }
-
-Pool::~Pool() { stop(); }
 
 bool Pool::submit(Job job) {
   {
@@ -21,6 +23,18 @@ bool Pool::submit(Job job) {
     jobs_.push_back(std::move(job));
   }
   ready_.notify_one();
+  return true;
+}
+
+bool Pool::turn() {
+  Job job;
+  {
+    const std::lock_guard lock{mutex_};
+    if (jobs_.empty()) return false;
+    job = std::move(jobs_.front());
+    jobs_.pop_front();
+  }
+  job(*readers_.front());
   return true;
 }
 

@@ -14,7 +14,8 @@ namespace weir {
 
 /// A few threads, each with a look at the ledger of its own, for whatever may wait: order look-ups, admin, gateways.
 ///
-/// Bounded: a full pool refuses. Threads: `submit` from any; jobs run on the pool's.
+/// Bounded: a full pool refuses. Threads: `submit` from any; jobs run on the pool's, or, without `start`, where `turn` is
+/// called.
 class Pool {
  public:
   using Job = std::function<void(LedgerReader&)>;
@@ -24,7 +25,10 @@ class Pool {
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
+  void start();
   [[nodiscard]] bool submit(Job job);
+  /// Runs the oldest job, if there is one.
+  bool turn();
   /// Finishes what was submitted, then joins. Repeatable.
   void stop();
 

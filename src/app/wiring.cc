@@ -143,6 +143,7 @@ Result<void> Shop::open_payments() {
   front_.doorman = &doorman_;
   front_.page = page_.get();
   front_.sandbox = sandbox_ ? this : nullptr;
+  front_.random = [] { return std::make_unique<SystemRandom>(); };
   front_.payment_grace = Micros{settings_.sale_payment_grace_s * 1'000'000};
   front_.is_development = settings_.mode == Mode::development;
   return {};
@@ -152,6 +153,7 @@ Result<void> Shop::open_servers() {
   http::ServerOptions options;
   options.listen = settings_.http_listen;
   options.reactors = reactors_;
+  options.random = front_.random;
   options.connections_max = static_cast<std::size_t>(settings_.http_connections_max);
   if (sandbox_) options.signature_header = sandbox_->signature_header();
   ports_.resize(reactors_);
@@ -165,6 +167,7 @@ Result<void> Shop::open_servers() {
   if (!server) return std::unexpected(server.error());
   server_ = std::move(*server);
   http::ServerOptions operations;
+  operations.random = front_.random;
   operations.listen = settings_.ops_listen;
   operations.connections_max = 64;
   auto ops = http::Server::make(operations, clock_,
@@ -236,58 +239,6 @@ Shop::GuestToken Shop::guest_token(std::string_view tenant) {
   const Instant now = clock_.now();
   const OrderId name = OrderId::random(guest_random_);
   return {issuer_->issue("guest-" + name.text(), Role::buyer, tenant, now + kGuestLife, now), now + kGuestLife};
-}
-
-std::string Shop::metrics_text() {
-  std::string text;
-  const auto add = [&](std::string_view name, std::string_view labels, auto value) {
-    text += fmt::format("{}{} {}\n", name, labels, value);
-  };
-  {
-    const std::lock_guard lock{ports_mutex_};
-    for (const http::CodeText& code : http::kCodes) {
-      std::uint64_t count = 0;
-      for (const http::FrontDoor* door : doors_)
-        count += door->outcomes().by_code[static_cast<std::size_t>(code.code)].load(std::memory_order_relaxed);
-      add("flash_http_outcomes_total", fmt::format("{{code=\"{}\"}}", code.text), count);
-    }
-  }
-  const http::ServerCounts server = server_->counts();
-  add("flash_http_connections_open", "", server.open);
-  add("flash_http_connections_accepted_total", "", server.accepted);
-  add("flash_http_requests_total", "", server.requests);
-  add("flash_http_malformed_total", "", server.malformed);
-  add("flash_http_timed_out_total", "", server.timed_out);
-  add("flash_http_answers_late_total", "", server.answer_late);
-  const AdmitCounts admit = engine_->desk().counts();
-  add("flash_gate_admissions_total", "{verdict=\"admitted\"}", admit.admitted);
-  add("flash_gate_admissions_total", "{verdict=\"repeated\"}", admit.repeated);
-  add("flash_gate_admissions_total", "{verdict=\"sold_out\"}", admit.sold_out);
-  add("flash_gate_admissions_total", "{verdict=\"over_limit\"}", admit.over_limit);
-  add("flash_gate_admissions_total", "{verdict=\"not_on_sale\"}", admit.not_on_sale);
-  add("flash_gate_admissions_total", "{verdict=\"key_reused\"}", admit.key_reused);
-  add("flash_gate_admissions_total", "{verdict=\"ended\"}", admit.ended);
-  add("flash_flow_claims_shed_total", "", admit.shed);
-  add("flash_flow_claims_given_up_total", "", admit.given_up);
-  add("flash_flow_gate_erred_total", "", admit.gate_erred);
-  add("flash_flow_claims_in_flight", "", engine_->in_flight());
-  add("flash_gate_released_units_total", "", admit.released_units);
-  add("flash_queue_depth", "", engine_->queue().depth());
-  const WriterCounts writer = engine_->writer().counts();
-  add("flash_ledger_batches_total", "", writer.record.batches);
-  add("flash_ledger_recorded_total", "", writer.record.recorded);
-  add("flash_ledger_refused_total", "", writer.record.refused);
-  add("flash_ledger_unknown_commits_total", "", writer.record.unknown_commits);
-  add("flash_ledger_not_persisted_total", "", writer.record.not_persisted);
-  add("flash_ledger_recoveries_total", "", writer.recoveries);
-  add("flash_ledger_ready", "", engine_->is_ready() ? 1 : 0);
-  add("flash_flow_expired_total", "", writer.expired);
-  add("flash_flow_paid_total", "", writer.settle.paid);
-  add("flash_flow_paid_late_total", "", writer.settle.late);
-  add("flash_flow_cancelled_total", "", writer.settle.cancelled);
-  add("flash_flow_refunds_due_total", "", writer.settle.refunds_due);
-  add("flash_base_clock_step_seconds", "", static_cast<double>(clock_.step().count()) / 1e6);
-  return text;
 }
 
 }  // namespace weir

@@ -3,6 +3,7 @@
 #include "app/cashier.h"
 #include "app/engine.h"
 #include "base/random.h"
+#include "base/system_random.h"
 #include "base/result.h"
 #include "base/system_clock.h"
 #include "base/time.h"
@@ -54,16 +55,18 @@ class Shop final : public http::SandboxDesk {
   [[nodiscard]] GuestToken guest_token(std::string_view tenant) override;
 
  private:
-  Shop(const Settings& settings, const SystemClock& clock) : settings_(settings), clock_(clock) {}
+  Shop(const Settings& settings, const SystemClock& clock)
+      : settings_(settings), clock_(clock), started_at_(clock.now()) {}
   [[nodiscard]] Result<void> open_engine();
   [[nodiscard]] Result<void> open_identity();
   [[nodiscard]] Result<void> open_payments();
   [[nodiscard]] Result<std::shared_ptr<const KeySet>> read_keys();
   [[nodiscard]] Result<void> open_servers();
-  [[nodiscard]] std::string metrics_text();
+  [[nodiscard]] std::string metrics_text();  // shop_metrics.cc
 
   const Settings settings_;
   const SystemClock& clock_;
+  const Instant started_at_;
   SystemRandom random_;          // Of the thread that opens the shop, then the ledger writer's.
   SystemRandom sandbox_random_;  // Under the sandbox's lock.
   SystemRandom guest_random_;    // Under `issuer_mutex_`.

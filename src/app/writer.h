@@ -30,6 +30,8 @@ struct WriterCounts {
 ///
 /// While one commit syncs, the next batch fills. After a failure it recovers the ledger before it goes on, and asks for
 /// a comparison of gate and ledger, because effects of an unknown commit may not have been heard.
+///
+/// Without `start` there is no thread: whoever calls `turn` is the ledger writer.
 class Writer final : public SettlePort {
  public:
   struct Hooks {
@@ -44,6 +46,8 @@ class Writer final : public SettlePort {
   void start();
   /// Goes on until the queue and the commands are done or `deadline` has passed, then joins.
   void stop(Deadline deadline);
+  /// One bounded round; how many things were done. The writer's thread only.
+  [[nodiscard]] std::size_t turn();
 
   /// Any thread. False: full.
   [[nodiscard]] bool submit(SettleRequest request);
@@ -61,7 +65,6 @@ class Writer final : public SettlePort {
 
  private:
   void run();
-  [[nodiscard]] std::size_t turn();
   [[nodiscard]] std::size_t note(const Result<std::size_t>& stepped);
   void recover();
   [[nodiscard]] std::size_t run_tasks();

@@ -8,7 +8,7 @@
 
 namespace weir::log {
 
-enum class Level : std::uint8_t { debug, info, warn, error };
+enum class Level : std::uint8_t { debug, info, warn, error, off };  // `off` is the least level of who wants no lines.
 
 using Value = std::variant<std::string_view, std::int64_t, double, bool>;
 

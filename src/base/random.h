@@ -2,6 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <span>
 
 namespace weir {
@@ -29,6 +31,9 @@ class Random {
     return value % bound;
   }
 };
+
+/// Makes a source of its own for each thread that needs one.
+using RandomFactory = std::function<std::unique_ptr<Random>()>;
 
 /// A small seeded generator (xoshiro256**, after Blackman and Vigna). For tests, simulation and planned load; never
 /// for ids or secrets that a stranger must not guess.

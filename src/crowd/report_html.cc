@@ -31,7 +31,6 @@ p{margin:0 0 12px;max-width:66ch}
 .verdict{border:1.5px solid var(--ink);border-left-width:12px;border-radius:8px;padding:20px 24px;
 margin:24px 0}
 .verdict.go{border-color:var(--accent)}
-.verdict strong{font-size:22px;line-height:28px;display:block;margin-bottom:4px}
 .verdict p{font-size:18px;line-height:26px;margin:0}
 .verdict ol{margin:12px 0 0;padding-left:24px}
 .figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(160px,1fr));gap:1px;background:var(--line);
@@ -108,8 +107,7 @@ std::uint64_t group_count(const RunResult& run, Group group) {
 }
 
 void put_verdict(Page& page, const Verdict& verdict) {
-  page.put("<section class=\"verdict {}\"><strong>{}</strong><p>{}</p>", verdict.is_go ? "go" : "no-go",
-           verdict.is_go ? "GO" : "NO-GO", html_text(verdict.sentence));
+  page.put("<section class=\"verdict {}\"><p>{}</p>", verdict.is_go ? "go" : "no-go", html_text(verdict.sentence));
   if (verdict.reasons.size() > 1) {
     page.raw("<ol>");
     for (const std::string& reason : verdict.reasons) page.put("<li>{}</li>", html_text(reason));

@@ -266,7 +266,7 @@ void FrontDoor::admin_refund(const Tenant& tenant, const Identity& identity, std
   Reader reader{body, now_};
   RefundOrder command{.tenant = tenant.no,
                       .order = *id,
-                      .refund = RefundId::random(random_),
+                      .refund = RefundId::random(*random_),
                       .amount = std::nullopt,
                       .restock = reader.flag("restock", true),
                       .reason = reader.text("reason", false),

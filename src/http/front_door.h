@@ -1,7 +1,6 @@
 #pragma once
 
 #include "base/random.h"
-#include "base/system_random.h"
 #include "domain/catalog.h"
 #include "http/answers.h"
 #include "http/codes.h"
@@ -39,6 +38,7 @@ struct FrontDoorParts {
   const DoormanParts* doorman = nullptr;
   const StaticFiles* page = nullptr;
   SandboxDesk* sandbox = nullptr;  // Null: the sandbox is off, and so is guest sign-in.
+  RandomFactory random;            // Of ids: nobody may guess them.
   Micros payment_grace{120'000'000};
   bool is_development = true;
 };
@@ -157,7 +157,7 @@ class FrontDoor final : public Handler {
   Services& services_;
   FrontDoorParts parts_;
   Doorman doorman_;
-  SystemRandom random_;
+  std::unique_ptr<Random> random_;
   Instant now_;
   Ticks ticks_;
   std::uint64_t catalog_version_ = 0;

@@ -84,7 +84,7 @@ void FrontDoor::start_payment(const Tenant& tenant, const Identity& identity, st
                        .buyer = identity.subject,
                        .order = *id,
                        .gateway = *gateway_name,
-                       .payment = PaymentId::random(random_),
+                       .payment = PaymentId::random(*random_),
                        .grace = parts_.payment_grace,
                        .key = std::nullopt};
   const std::string what = fmt::format("payment/{}/{}", order_id, *gateway_name);

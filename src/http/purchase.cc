@@ -106,7 +106,7 @@ void FrontDoor::claim(const Sale& sale, const Item& item, std::int32_t units, co
   Claim& claim = offer.claim;
   claim.keyed = request.has_idempotency_key;
   claim.order = claim.keyed ? derived_order_id(tenant, identity.subject.view(), request.idempotency_key)
-                            : OrderId::random(random_);
+                            : OrderId::random(*random_);
   claim.tenant = tenant.no;
   claim.sale = sale.no;
   claim.item = item.no;

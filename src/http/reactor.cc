@@ -63,7 +63,7 @@ void Reactor::attach(std::unique_ptr<Handler> handler) {
 }
 
 bool Reactor::turn(Micros wait_max) {
-  std::array<epoll_event, kEventsPerTurnMax> events;  // NOLINT: filled by the kernel up to the count it returns.
+  std::array<epoll_event, kEventsPerTurnMax> events;  // Filled by the kernel up to the count it returns.
   const int count = wait_for_events(wait_max, events);
   take_time();
   take_posted();

@@ -1,7 +1,7 @@
 #include "http/server.h"
 
 #include "base/check.h"
-#include "base/system_random.h"
+#include "base/random.h"
 #include "config/limits.h"
 #include "http/reactor.h"
 #include "http/room.h"
@@ -32,7 +32,7 @@ class ReactorServer final : public Server, public Mailbox {
     for (std::size_t i = 0; i < options_.reactors; ++i) {
       auto listener = Listener::open(options_.listen, i == 0 ? std::uint16_t{0} : port(), i == 0);
       if (!listener) return std::unexpected(listener.error());
-      randoms_.push_back(std::make_unique<SystemRandom>());
+      randoms_.push_back(options_.random());
       const ReactorParts parts{static_cast<std::uint16_t>(i), options_, clock_, *randoms_.back(), room_};
       reactors_.push_back(std::make_unique<Reactor>(parts, std::move(*listener)));
     }
@@ -82,7 +82,7 @@ class ReactorServer final : public Server, public Mailbox {
   const ServerOptions options_;
   const Clock& clock_;
   Room room_;
-  std::vector<std::unique_ptr<SystemRandom>> randoms_;
+  std::vector<std::unique_ptr<Random>> randoms_;
   std::vector<std::unique_ptr<Reactor>> reactors_;
   std::vector<std::thread> threads_;
 };
@@ -106,8 +106,9 @@ Result<std::unique_ptr<Server>> Server::make(const ServerOptions& options, const
   if (options.connections_max < 1 || options.connections_max > kConnectionsMax) {
     return out_of_range("http.connections_max", options.connections_max, kConnectionsMax);
   }
-  SystemRandom random;
-  auto server = std::make_unique<ReactorServer>(options, clock, SipKey{random.next(), random.next()});
+  CHECK(options.random != nullptr);
+  const auto random = options.random();
+  auto server = std::make_unique<ReactorServer>(options, clock, SipKey{random->next(), random->next()});
   if (auto opened = server->open(factory); !opened) return std::unexpected(opened.error());
   return server;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/random.h"
 #include "base/result.h"
 #include "base/time.h"
 #include "http/exchange.h"
@@ -16,6 +17,7 @@ struct ServerOptions {
   std::size_t reactors = 1;
   std::size_t connections_max = 120'000;                 // All reactors together; the oldest idle one makes room.
   std::size_t connections_per_address_max = 0;           // 0: no cap. Trusted proxies are exempt.
+  RandomFactory random;                                  // Required: for request ids and hash keys.
   std::function<bool(const Address&)> is_trusted_proxy;  // Always the same answer for an address; called by reactors.
   std::string signature_header;                          // Lower case; see Request::signature.
   std::int64_t request_deadline_us;                      // Defaults in limits.h.

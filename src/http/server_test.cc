@@ -1,5 +1,6 @@
 #include "http/server.h"
 
+#include "base/random.h"
 #include "base/system_clock.h"
 #include "config/limits.h"
 #include "http/http_testing.h"
@@ -63,6 +64,7 @@ ServerOptions any_port(std::size_t reactors = 1) {
   ServerOptions options;
   options.listen = "127.0.0.1:0";
   options.reactors = reactors;
+  options.random = [] { return std::make_unique<SeededRandom>(1); };
   return options;
 }
 

@@ -33,7 +33,8 @@ CLEAN = {
 |---|---|---|---|
 """
     + "".join(
-        f"| I{n} | `CHECK (held >= 0)` | `GateTest.NothingIsSoldTwice` | `weir_gate_free_units` |\n" for n in range(1, 10)
+        f"| I{n} | `CHECK (held >= 0)` | `GateTest.NothingIsSoldTwice` | `weir_gate_free_units` |\n"
+        for n in range(1, 10)
     ),
     "docs/decisions/0001-a-choice.md": "# A choice\n\n## Context\n\n## Choice\n\n## Price\n",
     "README.md": """Run `./dev demo`, see [the map](docs/architecture.md).

@@ -75,7 +75,7 @@ CREATE TABLE flash_sale_order (
   paid_at INTEGER,
   ended_at INTEGER,
   extended INTEGER NOT NULL DEFAULT 0,
-  kept_units INTEGER NOT NULL DEFAULT 0, -- Refunded without restocking: these go on counting as sold and as the buyer's.
+  kept_units INTEGER NOT NULL DEFAULT 0, -- Refunded without restocking: they go on counting as sold and as the buyer's.
   previous_order BLOB,
   CHECK (status <> 1 OR paid_at IS NOT NULL)
 ) WITHOUT ROWID, STRICT;
