@@ -10,9 +10,11 @@
 
 #include <charconv>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -51,7 +53,10 @@ Result<std::string> url_in(const std::string& line) {
 }
 
 Result<DemoShop> start_server(const CommandContext& context, const std::string& listen) {
-  std::vector<std::string> arguments{"/proc/self/exe", "serve", "--config", context.config_file};
+  std::error_code error;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) return fail(Failure::unfit, "cannot tell where this program is: /proc is not there");
+  std::vector<std::string> arguments{program.string(), "serve", "--end-with-parent", "--config", context.config_file};
   auto flags = context.flags;
   flags["http.listen"] = listen;
   for (const auto& [key, value] : flags) {

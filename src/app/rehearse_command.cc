@@ -114,6 +114,14 @@ void add_rehearse_command(CLI::App& program, CommandContext& context) {
   command->add_option("--connections", flags->order.connections, "Connections they share, as behind a proxy")
       ->check(CLI::Range(std::size_t{1}, kCrowdConnectionsMax))
       ->capture_default_str();
+  command->add_option("--repeat-share", flags->order.crowd.repeat_share, "Of the buyers: they press more than once")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  command
+      ->add_option("--impatient-share", flags->order.crowd.impatient_share,
+                   "Of the buyers: they press again after a 503 or no answer")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
   command->add_option("--seed", flags->order.crowd.seed, "The same seed plans the same crowd")->capture_default_str();
   command->add_option("--server-pid", flags->server_pid, "The server's process, to count its CPU and memory");
   command->add_flag("--json", context.is_json, "Print the report as JSON");

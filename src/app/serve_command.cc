@@ -11,6 +11,7 @@
 #include <ctime>
 #include <memory>
 
+#include <sys/prctl.h>
 #include <sys/resource.h>
 
 #include <fmt/format.h>
@@ -84,9 +85,12 @@ void add_serve_command(CLI::App& program, CommandContext& context) {
   CLI::App* command =
       program.add_subcommand("serve", "Serve everything in one process: front door, gate, ledger, page");
   auto is_print = std::make_shared<bool>(false);
+  auto is_guest = std::make_shared<bool>(false);
   command->add_flag("--print-config", *is_print, "Print every setting with its unit, bounds and source, then exit");
+  command->add_flag("--end-with-parent", *is_guest, "End when the program that started this one ends")->group("");
   add_setting_flags(*command, context);
-  command->callback([&context, is_print] {
+  command->callback([&context, is_print, is_guest] {
+    if (*is_guest) static_cast<void>(::prctl(PR_SET_PDEATHSIG, SIGTERM));
     if (!*is_print) return serve(context);
     const auto settings = read_settings(context);
     if (!settings) return give_up(context, Exit::usage, settings.error());
