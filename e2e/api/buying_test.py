@@ -15,9 +15,11 @@ TIME = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")
 class ShopTest(unittest.TestCase):
     """One server for all tests of a class; at its end every invariant must hold."""
 
+    settings = []
+
     @classmethod
     def setUpClass(cls):
-        cls.shop = Shop().start()
+        cls.shop = Shop(cls.settings).start()
 
     @classmethod
     def tearDownClass(cls):

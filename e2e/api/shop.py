@@ -19,8 +19,8 @@ import tempfile
 import time
 import unittest
 
-BINARY = os.environ.get("WEIR_BINARY", "")
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BINARY = os.environ.get("WEIR_BINARY", os.path.join(ROOT, "build", "weir"))
 WAIT_S = 10.0
 NO_RATES = ["--rate.per_buyer_per_s", "0", "--rate.per_address_per_s", "0"]
 PURCHASE = "/api/flash-sales/items/{}/purchase"
@@ -402,6 +402,6 @@ def routes():
 
 def main():
     """Runs the tests of the calling file."""
-    if not BINARY:
-        sys.exit("WEIR_BINARY must name the program under test")
+    if not os.access(BINARY, os.X_OK):
+        sys.exit(f"{BINARY} cannot be run: ./dev build, or name a program in WEIR_BINARY")
     unittest.main(verbosity=2)

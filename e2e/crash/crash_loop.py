@@ -9,7 +9,7 @@ PAID, CANCELLED or EXPIRED, every stock change; a line counts only after it was 
 of the last rounds is asked for, the counts must add up and `weir audit` must find every invariant held; at the end this
 is done for all of them, and when everything has come to rest no unit and no cent may be missing.
 
-Exit codes: 0 every promise was kept, 1 one was broken, 2 wrong use. WEIR_BINARY names the program.
+Exit codes: 0 every promise was kept, 1 one was broken, 2 wrong use. WEIR_BINARY names the program; without it build/weir is taken.
 """
 
 import argparse
@@ -22,7 +22,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "api"))
 
-from shop import ORDER, PURCHASE, Connection, Shop, expect, request_bytes, until  # noqa: E402
+from shop import BINARY, ORDER, PURCHASE, Connection, Shop, expect, request_bytes, until  # noqa: E402
 
 WORKERS = 4
 BUYERS_EACH = 150
@@ -375,8 +375,8 @@ def main():
                         help="of the choices; the moment of a kill still depends on the machine")
     parser.add_argument("--keep", action="store_true", help="keep the data folder when a promise was broken")
     arguments = parser.parse_args()
-    if arguments.rounds < 1 or not os.environ.get("WEIR_BINARY"):
-        parser.error("N must be at least 1, and WEIR_BINARY must name the program")
+    if arguments.rounds < 1 or not os.access(BINARY, os.X_OK):
+        parser.error(f"N must be at least 1, and {BINARY} (WEIR_BINARY) a program")
     print(f"seed {arguments.seed}", flush=True)
     loop = Loop(arguments.rounds, arguments.seed)
     try:
