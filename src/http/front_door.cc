@@ -26,7 +26,12 @@ std::string host_name(std::string_view host) {
 }  // namespace
 
 FrontDoor::FrontDoor(ReactorPort& reactor, const FrontDoorParts& parts)
-    : reactor_(reactor), services_(*parts.services), parts_(parts), doorman_(*parts.doorman), answers_(256) {
+    : reactor_(reactor),
+      services_(*parts.services),
+      parts_(parts),
+      doorman_(*parts.doorman),
+      random_(parts.random()),
+      answers_(256) {
   for (const CodeText& text : kCodes)
     replies_[static_cast<std::size_t>(text.code)] = FixedReply{error_response(text.code)};
   sold_out_may_return_ = FixedReply{error_response(Code::sold_out, "\"mayReturn\":true")};
