@@ -198,6 +198,8 @@ Result<ChangeResult> Engine::run_change(const http::ChangeRequest& request, Ledg
     const auto taken =
         on_desk([&](Gate& gate) { return gate.restock(request.item, -request.withdraw, withdrawal, deadline); });
     if (!taken) {
+      // The units are not free, perhaps because this very change has taken them: then it is only repeated.
+      if (request.was_made && request.was_made(ledger)) return request.run(ledger);
       const Shelf shelf = gate_.shelves().read(request.item);
       return ChangeResult{.changed = Changed::below_committed,
                           .minimum = shelf.total - shelf.free,

@@ -3,7 +3,9 @@
 #include "config/limits.h"
 #include "http/front_door.h"
 
+#include <cstdint>
 #include <iterator>
+#include <memory>
 
 #include <fmt/format.h>
 
@@ -202,15 +204,20 @@ void FrontDoor::admin_create_sale(const Tenant& tenant, const Request& request, 
 }
 
 void FrontDoor::admin_change_sale(const Tenant& tenant, std::string_view sale, SaleAction action, Exchange& exchange) {
-  change(exchange, on_ledger([tenant_id = tenant.id, id = std::string{sale}, action](Ledger& ledger) {
-           return ledger.change_sale(tenant_id, id, action);
+  // The answer shows the sale as it is after the change, so its moment is read after it: `now_` is before an opening
+  // now.
+  const auto changed_at = std::make_shared<Instant>(now_);
+  change(exchange, on_ledger([tenant_id = tenant.id, id = std::string{sale}, action, changed_at](Ledger& ledger) {
+           auto result = ledger.change_sale(tenant_id, id, action);
+           *changed_at = ledger.now();
+           return result;
          }),
          [&services = services_, tenant_no = tenant.no, id = std::string{sale},
-          now = now_](const ChangeResult& result) -> Response {
+          changed_at](const ChangeResult& result) -> Response {
            if (!is_made(result)) return change_refused(result, Code::unknown_sale);
            const auto catalog = services.catalog();
            const Sale* changed = catalog->sale_by_id(tenant_no, id);
-           return changed == nullptr ? error_response(Code::unknown_sale) : personal(sale_json(*changed, now));
+           return changed == nullptr ? error_response(Code::unknown_sale) : personal(sale_json(*changed, *changed_at));
          });
 }
 
@@ -238,18 +245,24 @@ void FrontDoor::admin_stock(const Tenant& tenant, std::string_view item, const R
   if (!read_body(request, exchange, {"delta", "key"}, body)) return;
   Reader reader{body, now_};
   const std::int64_t delta = reader.whole("delta", -kUnitsPerItemMax, kUnitsPerItemMax, std::nullopt);
-  std::string key = body.find("key") == nullptr && request.has_idempotency_key ? std::string{request.idempotency_key}
-                                                                               : reader.text("key", true);
+  const std::string key = body.find("key") == nullptr && request.has_idempotency_key
+                              ? std::string{request.idempotency_key}
+                              : reader.text("key", true);
+  if (key.empty() || key.size() > kIdempotencyKeyBytesMax) reader.fail("key", "The key must have 1 to 255 characters.");
   if (!reader.wrong() && delta == 0) reader.fail("delta", "A change of 0 changes nothing.");
   if (reader.wrong()) return answer(exchange, Code::invalid_request, *reader.wrong());
-  ChangeRequest request_change =
-      on_ledger([tenant_id = tenant.id, id = std::string{item}, delta, key = std::move(key)](Ledger& ledger) {
-        return ledger.change_stock(tenant_id, id, delta, key);
-      });
+  ChangeRequest request_change = on_ledger([tenant_id = tenant.id, id = std::string{item}, delta, key](Ledger& ledger) {
+    return ledger.change_stock(tenant_id, id, delta, key);
+  });
   const Item* changed = catalog_->item_by_id(tenant.no, item);
   if (changed != nullptr && delta < 0) {
     request_change.item = changed->no;
     request_change.withdraw = -delta;
+    // A change that no total can bear is refused under a new key, and meets the earlier change under a known one.
+    request_change.was_made = [tenant_id = tenant.id, id = std::string{item}, key](Ledger& ledger) {
+      const auto seen = ledger.change_stock(tenant_id, id, INT64_MIN, key);
+      return seen && seen->changed == Changed::exists;
+    };
   }
   change(exchange, std::move(request_change), [](const ChangeResult& result) -> Response {
     if (!is_made(result)) return change_refused(result, Code::unknown_item);

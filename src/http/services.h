@@ -27,6 +27,7 @@ struct ChangeRequest {
   std::function<void(const Result<ChangeResult>&)> done;
   ItemNo item;
   std::int64_t withdraw = 0;
+  std::function<bool(Ledger&)> was_made;  // With `withdraw`: whether this very change was made before. Changes nothing.
 };
 
 /// What the front door uses of the running process: the desk, the ledger writer, the pool and the public snapshots.
