@@ -28,8 +28,9 @@ void add_where(CLI::App& command, CommandContext& context, ProofFlags& flags) {
 }
 
 /// The JSON of a proof, from a running server or from the ledger beside it.
-Result<std::string> fetch(CommandContext& context, const ProofFlags& flags, std::string_view path,
-                          const std::string* body, const std::function<Result<std::string>(LedgerReader&)>& read) {
+Result<std::string> fetch(CommandContext& context, const Settings& settings, const ProofFlags& flags,
+                          std::string_view path, const std::string* body,
+                          const std::function<Result<std::string>(LedgerReader&)>& read) {
   if (!flags.url.empty()) {
     const auto client = ApiClient::make(flags.url, flags.token_file);
     if (!client) return std::unexpected(client.error());
@@ -39,9 +40,7 @@ Result<std::string> fetch(CommandContext& context, const ProofFlags& flags, std:
     return fail(answer->status == 401 || answer->status == 403 ? Failure::unfit : Failure::unavailable,
                 fmt::format("the server answered {}: {}", answer->status, answer->body));
   }
-  const auto settings = read_settings(context);
-  if (!settings) return fail(Failure::unfit, settings.error());
-  const auto reader = open_reader(*settings, context.clock);
+  const auto reader = open_reader(settings, context.clock);
   if (!reader) return std::unexpected(reader.error());
   return read(**reader);
 }
@@ -71,11 +70,14 @@ void print_audit(const std::string& json) {
 }
 
 void audit(CommandContext& context, const ProofFlags& flags) {
-  const auto json = fetch(context, flags, "/api/admin/audit", nullptr, [](LedgerReader& ledger) -> Result<std::string> {
-    const auto report = ledger.audit();
-    if (!report) return std::unexpected(report.error());
-    return http::audit_json(*report);
-  });
+  const auto settings = read_settings(context);
+  if (!settings) return give_up(context, Exit::usage, settings.error());
+  const auto json =
+      fetch(context, *settings, flags, "/api/admin/audit", nullptr, [](LedgerReader& ledger) -> Result<std::string> {
+        const auto report = ledger.audit();
+        if (!report) return std::unexpected(report.error());
+        return http::audit_json(*report);
+      });
   if (!json) return give_up(context, exit_of(json.error()), json.error().message);
   if (context.is_json)
     std::printf("%s\n", json->c_str());
@@ -85,9 +87,11 @@ void audit(CommandContext& context, const ProofFlags& flags) {
 }
 
 void explain(CommandContext& context, const ProofFlags& flags) {
+  const auto settings = read_settings(context);
+  if (!settings) return give_up(context, Exit::usage, settings.error());
   const auto id = OrderId::parse(flags.order);
   if (!id) return give_up(context, Exit::usage, fmt::format("'{}' is no order id: 32 hexadecimal digits", flags.order));
-  const auto json = fetch(context, flags, fmt::format("/api/admin/orders/{}/explain", flags.order), nullptr,
+  const auto json = fetch(context, *settings, flags, fmt::format("/api/admin/orders/{}/explain", flags.order), nullptr,
                           [&](LedgerReader& ledger) -> Result<std::string> {
                             const auto life = ledger.life_of(*id);
                             if (!life) return std::unexpected(life.error());
@@ -107,12 +111,15 @@ void explain(CommandContext& context, const ProofFlags& flags) {
 }
 
 void reconcile(CommandContext& context, const ProofFlags& flags) {
+  const auto settings = read_settings(context);
+  if (!settings) return give_up(context, Exit::usage, settings.error());
   const std::string body = flags.dry_run ? "{\"dryRun\":true}" : "{}";
-  const auto json = fetch(context, flags, "/api/admin/reconcile", &body, [](LedgerReader&) -> Result<std::string> {
-    // With one process the gate lives in the server and is built from the ledger at its start: alone there is nothing
-    // to compare.
-    return http::findings_json(Findings{}, true);
-  });
+  const auto json =
+      fetch(context, *settings, flags, "/api/admin/reconcile", &body, [](LedgerReader&) -> Result<std::string> {
+        // With one process the gate lives in the server and is built from the ledger at its start: alone there is
+        // nothing to compare.
+        return http::findings_json(Findings{}, true);
+      });
   if (!json) return give_up(context, exit_of(json.error()), json.error().message);
   const boost::json::value findings = boost::json::parse(*json);
   if (context.is_json) {

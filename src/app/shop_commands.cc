@@ -6,8 +6,10 @@
 #include "http/answers.h"
 
 #include <cstdio>
+#include <exception>
 #include <memory>
 
+#include <boost/json.hpp>
 #include <fmt/format.h>
 
 namespace weir {
@@ -182,12 +184,32 @@ void change_sale(CommandContext& context, const SaleFlags& flags, SaleAction act
   });
 }
 
+/// The answer to `sale list` and `sale show`, from the list as the server and the ledger both tell it.
+ShopAnswer sales_answer(const std::string& json, const std::string& id, bool only_one) try {
+  const boost::json::value list = boost::json::parse(json);
+  ShopAnswer answer{.exit = Exit::done, .json = json, .sentence = ""};
+  for (const boost::json::value& sale : list.at("sales").as_array()) {
+    const auto text = [&sale](std::string_view name) { return std::string{sale.at(name).as_string()}; };
+    if (only_one && text("saleId") == id) {
+      const std::string one = boost::json::serialize(sale);
+      return {Exit::done, one, one};
+    }
+    answer.sentence += fmt::format("{}{}  {}  {} to {}  {}", answer.sentence.empty() ? "" : "\n", text("saleId"),
+                                   text("state"), text("opensAt"), text("closesAt"), text("title"));
+  }
+  if (only_one) return refusal(http::Code::unknown_sale, {}, fmt::format("there is no sale '{}' (--id)", id));
+  if (answer.sentence.empty()) answer.sentence = "no sales yet: weir sale create --help";
+  return answer;
+} catch (const std::exception& error) {
+  return refusal(http::Code::unavailable, {}, fmt::format("the list of sales cannot be read: {}", error.what()));
+}
+
 void list_sales(CommandContext& context, const SaleFlags& flags, bool only_one) {
   const std::string& id = flags.draft.id;
   if (!flags.where.url.empty()) {
     return on_server(context, flags.where, [&](const ApiClient& client) {
-      const auto answer = only_one ? client.get("/api/flash-sales/" + id) : client.get("/api/admin/sales");
-      return answer_of(answer, answer ? answer->body : "");
+      const auto answer = client.get("/api/admin/sales");
+      return answer && answer->status == 200 ? sales_answer(answer->body, id, only_one) : answer_of(answer, "");
     });
   }
   const auto settings = read_settings(context);
@@ -197,22 +219,13 @@ void list_sales(CommandContext& context, const SaleFlags& flags, bool only_one) 
   const auto catalog = (*reader)->catalog();
   if (!catalog) return give_up(context, Exit::failed, catalog.error().message);
   const Tenant* tenant = catalog->tenant_by_id(flags.draft.tenant);
-  ShopAnswer answer{.exit = Exit::done, .json = "{\"sales\":[", .sentence = ""};
+  std::string json = "{\"sales\":[";
   for (const Sale& sale : catalog->sales()) {
-    if (tenant == nullptr || sale.tenant != tenant->no || (only_one && sale.id != id)) continue;
-    const std::string json = http::sale_json(sale, context.clock.now());
-    if (only_one) return print(context, {Exit::done, json, json});
-    if (!answer.json.ends_with('[')) answer.json += ',';
-    answer.json += json;
-    answer.sentence += fmt::format("{}{}  {}  {} to {}  {}", answer.sentence.empty() ? "" : "\n", sale.id,
-                                   name(phase(sale, context.clock.now())), iso_text(sale.opens_at),
-                                   iso_text(sale.closes_at), sale.title);
+    if (tenant == nullptr || sale.tenant != tenant->no) continue;
+    if (!json.ends_with('[')) json += ',';
+    json += http::sale_json(sale, context.clock.now());
   }
-  if (only_one)
-    return print(context, refusal(http::Code::unknown_sale, {}, fmt::format("there is no sale '{}' (--id)", id)));
-  answer.json += "]}";
-  if (answer.sentence.empty()) answer.sentence = "no sales yet: weir sale create --help";
-  print(context, answer);
+  print(context, sales_answer(json + "]}", id, only_one));
 }
 
 void add_sale_commands(CLI::App& program, CommandContext& context) {
@@ -368,6 +381,8 @@ void add_tenant_commands(CLI::App& program, CommandContext& context) {
   add_where(*create, context, flags->where);
   create->callback([&context, flags] {
     if (!is_id_text(flags->id)) return give_up(context, Exit::usage, fmt::format("'{}' is no id (--id)", flags->id));
+    if (!flags->where.url.empty() && flags->domains.size() > 1)
+      return give_up(context, Exit::usage, "a running server takes one --domain");
     const std::string json = fmt::format("{{{}}}", member("tenantId", flags->id));
     if (flags->where.url.empty()) {
       return on_ledger(context, [&](Ledger& ledger, LedgerReader&) {

@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <thread>
 
+#include <sys/stat.h>
+
 #include <fmt/format.h>
 
 namespace weir {
@@ -55,6 +57,9 @@ Result<std::unique_ptr<TokenIssuer>> open_issuer(const Settings& settings, Rando
   if (settings.auth_hs256_secret_file.empty()) {
     return fail(Failure::unfit, "tokens are issued with an HS256 key only (auth.hs256_secret_file)");
   }
+  // A token may be the first thing that is asked for: the key lies in the folder. What is wrong is said by the key's
+  // file.
+  static_cast<void>(::mkdir(settings.data.c_str(), 0700));
   const auto secret = read_or_make_secret_file(settings.auth_hs256_secret_file, "auth.hs256_secret_file", random);
   if (!secret) return std::unexpected(secret.error());
   return std::make_unique<TokenIssuer>(*secret, VerifierOptions{settings.auth_issuer, settings.auth_audience});
