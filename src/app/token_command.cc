@@ -47,6 +47,8 @@ void issue(CommandContext& context, const TokenFlags& flags) {
       std::printf("%s\n", token.c_str());
     return;
   }
+  if (!is_subject_text(fmt::format("{}{}", flags.prefix, flags.count)))
+    return give_up(context, Exit::usage, "a subject has 1 to 128 bytes of text, its number included (--prefix)");
   std::ofstream file{flags.out, std::ios::trunc};
   if (!file) return give_up(context, Exit::unfit, fmt::format("cannot write '{}' (--out)", flags.out));
   for (std::int64_t i = 1; i <= flags.count; ++i) {

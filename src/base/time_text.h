@@ -18,7 +18,7 @@ void write_iso_text(Instant at, char* out);
 /// because it means different moments in different places. Years 1970 to 9999.
 [[nodiscard]] Parsed<Instant> parse_iso(std::string_view text);
 
-/// Reads `500ms`, `2s`, `10m`, `2h`, `1d`; a whole positive number and one unit. At most 3660 days.
+/// Reads `500ms`, `2s`, `10m`, `2h`, `1d`: a whole number and one unit. From 0 to 3660 days.
 [[nodiscard]] Parsed<Micros> parse_duration(std::string_view text);
 
 /// Reads `now`, `+10m` (from `now`), or an ISO time with offset.
