@@ -176,11 +176,13 @@ def plain_environment():
 class Shop:
     """A data folder and, while it is started, a server on it."""
 
-    def __init__(self, settings=None, data=None, env=None, rates=False):
+    def __init__(self, settings=None, data=None, env=None, rates=False,
+                 proxies="127.0.0.1"):
         self.folder = data or tempfile.mkdtemp(prefix="weir-e2e-")
         self.owns_folder = data is None
         self.data = os.path.join(self.folder, "data")
-        self.settings = ["--http.trusted_proxies", "127.0.0.1", *([] if rates else NO_RATES), *(settings or [])]
+        trusted = ["--http.trusted_proxies", proxies] if proxies else []
+        self.settings = [*trusted, *([] if rates else NO_RATES), *(settings or [])]
         self.env = env or {}
         self.process = None
         self.port = 0
