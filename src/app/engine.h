@@ -28,7 +28,8 @@ struct EngineParts {
   SipKey buyer_hash;
   RingSizes rings;
   std::size_t queue_size = kQueueRingSize;
-  std::function<std::unique_ptr<Gate>(Gate&)> front_gate;  // Empty but in tests: what the desk asks in place of the gate.
+  std::function<std::unique_ptr<Gate>(Gate&)>
+      front_gate;                             // Empty but in tests: what the desk asks in place of the gate.
   std::function<void()> refund_due;           // Told that a refund should be asked for.
   std::function<void(const Error&)> corrupt;  // Stop the process: a person is needed.
 };

@@ -14,8 +14,8 @@ namespace weir {
 
 /// A few threads, each with a look at the ledger of its own, for whatever may wait: order look-ups, admin, gateways.
 ///
-/// Bounded: a full pool refuses. Threads: `submit` from any; jobs run on the pool's, or, without `start`, where `turn` is
-/// called.
+/// Bounded: a full pool refuses. Threads: `submit` from any; jobs run on the pool's, or, without `start`, where `turn`
+/// is called.
 class Pool {
  public:
   using Job = std::function<void(LedgerReader&)>;
