@@ -79,8 +79,8 @@ class ClaimTest(ShopTest):
                                    '{"quantity":1,"quantity":5}')
             self.refuse(twice, 400, "INVALID_REQUEST")
             self.assertEqual(self.shop.counts("digits"), (2000, 2000, 0, 0))
-            self.assertEqual(expect(self.shop.buy("digits", "ana", 1000, connection=connection), 202).json()["quantity"],
-                             1000)
+            most = expect(self.shop.buy("digits", "ana", 1000, connection=connection), 202).json()
+            self.assertEqual(most["quantity"], 1000)
 
     def test_B007_what_is_not_known_or_belongs_to_numbered_stock_is_refused(self):
         self.shop.make_sale("strict", units=3, limit=5)
@@ -287,7 +287,8 @@ class OrderTest(ShopTest):
         self.assertEqual({order["orderId"] for order in found}, set(made))
         times = [order["createdAt"] for order in found]
         self.assertEqual(times, sorted(times, reverse=True))
-        self.assertEqual(self.shop.ask("GET", "/api/flash-sales/orders", self.shop.token("nobody")).json()["orders"], [])
+        nobody = self.shop.ask("GET", "/api/flash-sales/orders", self.shop.token("nobody")).json()
+        self.assertEqual(nobody["orders"], [])
         wrong = self.shop.ask("GET", "/api/flash-sales/orders?cursor=wrong", self.shop.token("lister"))
         self.refuse(wrong, 400, "INVALID_REQUEST", field="cursor")
 

@@ -58,8 +58,8 @@ class HelpTest(CommandTest):
     def test_wrong_use_is_2(self):
         self.make_shop()
         for arguments in ((), ("nothing",), ("serve", "--nothing", "1"), ("sale",), ("sale", "create"),
-                          ("sale", "create", "--id", "a b", *SALE), ("sale", "create", "--id", "x", "--opens-at", "soon",
-                                                                     "--closes-at", "+1h"),
+                          ("sale", "create", "--id", "a b", *SALE),
+                          ("sale", "create", "--id", "x", "--opens-at", "soon", "--closes-at", "+1h"),
                           ("sale", "create", "--id", "x", "--opens-at", "2026-01-01T00:00:00", "--closes-at", "+1h"),
                           ("sale", "create", "--id", "x", "--opens-at", "+2h", "--closes-at", "+1h"),
                           ("sale", "create", "--id", "x", *SALE, "--pay-within", "0s"),
@@ -215,8 +215,8 @@ class SameAnswerTest(CommandTest):
                 (1, "sale", "create", "--id", "spring", "--title", "Other", *SALE),
                 (0, "item", "add", "--sale", "spring", "--id", "shirt", "--title", "Shirt", "--price", "1999",
                  "--currency", "EUR", "--units", "10"),
-                (1, "item", "add", "--sale", "spring", "--id", "shirt", "--title", "Shirt", "--price", "1", "--currency",
-                 "EUR", "--units", "10"),
+                (1, "item", "add", "--sale", "spring", "--id", "shirt", "--title", "Shirt", "--price", "1",
+                 "--currency", "EUR", "--units", "10"),
                 (0, "item", "stock", "--id", "shirt", "--add", "5", "--key", "k"),
                 (0, "item", "stock", "--id", "shirt", "--add", "5", "--key", "k"),
                 (1, "item", "stock", "--id", "shirt", "--remove", "16", "--key", "l"),

@@ -9,7 +9,8 @@ PAID, CANCELLED or EXPIRED, every stock change; a line counts only after it was 
 of the last rounds is asked for, the counts must add up and `weir audit` must find every invariant held; at the end this
 is done for all of them, and when everything has come to rest no unit and no cent may be missing.
 
-Exit codes: 0 every promise was kept, 1 one was broken, 2 wrong use. WEIR_BINARY names the program; without it build/weir is taken.
+Exit codes: 0 every promise was kept, 1 one was broken, 2 wrong use. WEIR_BINARY names the program; without it
+build/weir is taken.
 """
 
 import argparse
