@@ -212,6 +212,16 @@ void Shop::reload_keys() {
     log::error("keys_not_reloaded", {{"message", keys.error().message}});
     return;
   }
+  // Guests' tokens are signed with the key that is good from now on.
+  const std::lock_guard lock{issuer_mutex_};
+  if (issuer_) {
+    auto issuer = open_issuer(settings_, guest_random_);
+    if (!issuer) {
+      log::error("keys_not_reloaded", {{"message", issuer.error().message}});
+      return;
+    }
+    issuer_ = std::move(*issuer);
+  }
   doorman_.keys.set(std::move(*keys));
   log::info("keys_reloaded");
 }
