@@ -1,6 +1,7 @@
 """Exactly as many units are sold as there are, whatever the crowd does: over HTTP, through several connections."""
 
 import random
+import signal
 import threading
 import time
 import unittest
@@ -198,6 +199,27 @@ class ExactTest(unittest.TestCase):
                              {(409, "ALREADY_PURCHASED", first)})
             others = connection.ask_all(claims("b010", self.tokens[:9]))
             self.assertEqual(tally(others), {202: 9})
+
+    def test_B012_nothing_loads_the_stock_again(self):
+        self.shop.make_sale("b012", units=10)
+        crowd = Crowd(self.shop, 10)
+        self.assertEqual(tally(crowd.rush(claims("b012", self.tokens[:20]))), {202: 10, "SOLD_OUT": 10})
+        organiser = self.shop.token("o", "organiser")
+        for again in range(2):
+            self.shop.signal(signal.SIGHUP)
+            self.assertEqual(tally(crowd.rush(claims("b012", self.tokens[20:520]))), {"SOLD_OUT": 500})
+            expect(self.shop.ask("POST", "/api/admin/sales/b012/pause", organiser), 200)
+            expect(self.shop.ask("POST", "/api/admin/sales/b012/resume", organiser), 200)
+            expect(self.shop.ask("POST", "/api/admin/items", organiser,
+                                 {"saleId": "b012", "itemId": "b012", "title": "Thing", "units": 10,
+                                  "price": {"value": 1999, "currency": "EUR"}}), 201)
+            crowd.close()
+            self.shop.stop() if again == 0 else self.shop.kill()
+            self.shop.start()
+            crowd = Crowd(self.shop, 10)
+            self.assertEqual(tally(crowd.rush(claims("b012", self.tokens[20:520]))), {"SOLD_OUT": 500})
+        crowd.close()
+        self.assertEqual(self.shop.counts("b012"), (10, 0, 10, 0))
 
     def test_B014_parallel_clicks_of_one_buyer_take_one_unit(self):
         self.shop.make_sale("b014", units=2)

@@ -1,7 +1,9 @@
 """The front door: malformed requests, order of answers, tokens, limits of rate, caches, metrics."""
 
 import json
+import os
 import re
+import signal
 import socket
 import threading
 import time
@@ -162,7 +164,28 @@ class IdentityTest(ShopTest):
         self.assertEqual(self.shop.ask("GET", path + "?token=" + signed).status, 401)
         self.assertEqual(self.shop.ask("GET", path, "a." + "b" * 14000 + ".c").status, 401)
 
-    def test_a_token_ends_when_it_says_and_keys_are_read_again(self):
+    def test_keys_are_read_again_when_told(self):
+        with Shop() as server:
+            server.start()
+            old = server.token("ana")
+            path = "/api/flash-sales/orders"
+            expect(server.ask("GET", path, old), 200)
+            secret = os.path.join(server.data, "auth.secret")
+            with open(secret, "w", encoding="ascii") as file:
+                file.write("k" * 10)  # Not fit: the old keys stay.
+            server.signal(signal.SIGHUP)
+            until(lambda: "keys_not_reloaded" in server.log(), 5)
+            expect(server.ask("GET", path, old), 200)
+            server.key = b"a new key of well over thirty-two bytes"
+            with open(secret, "wb") as file:
+                file.write(server.key + b"\n")
+            server.signal(signal.SIGHUP)
+            until(lambda: server.ask("GET", path, old).status == 401, 5, "the end of the old key")
+            expect(server.ask("GET", path, server.token("ana")), 200)
+            guest = expect(server.ask("POST", "/api/auth/guest"), 200).json()["token"]
+            expect(server.ask("GET", path, guest), 200)
+
+    def test_a_token_ends_when_it_says(self):
         token = self.shop.token("ana", exp=int(time.time()) + 2)
         with self.shop.connect() as connection:
             self.assertEqual(connection.ask("GET", "/api/flash-sales/orders", token).status, 200)
