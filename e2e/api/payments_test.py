@@ -8,7 +8,7 @@ import time
 import unittest
 
 import shop
-from buying_test import ShopTest
+from buying_test import ShopTest, parse_time
 from shop import ORDER, PURCHASE, Shop, event, expect, request_bytes, until
 
 
@@ -132,6 +132,41 @@ class PaymentTest(ShopTest):
                               {"outcome": "approve", "times": 2}),
                 request_bytes("POST", ORDER.format(order) + "/payment", self.shop.token("bulk"), {}))])
         until(lambda: self.shop.counts("b038") == (200, 0, 0, 200), 20)
+
+
+    def test_F71_one_order_takes_money_once_however_often_it_is_tried(self):
+        self.shop.make_sale("f71", units=2)
+        order = self.held("f71")
+        payment = self.shop.start_payment(order, "ana")
+        self.shop.complete(payment, "decline")
+        until(lambda: "DECLINED" in self.shop.cli("explain", order).stdout.upper(), what="the declined payment")
+        again = self.shop.start_payment(order, "ana")
+        for outcome in ("approve", "approve", "decline", "approve"):
+            self.shop.complete(again, outcome, times=2)
+        self.shop.wait_for_status(order, "ana", "PAID")
+        until(lambda: self.shop.counts("f71") == (2, 1, 0, 1), 2)
+        money = [self.shop.money(known) for known in {payment, again}]
+        self.assertEqual(sum(row["captured"] - row["refunded"] for row in money), 1999)
+        self.assertEqual(self.shop.order(order, "ana").json()["status"], "PAID")
+
+    def test_F63_starting_a_payment_extends_the_time_to_pay_once(self):
+        with Shop(["--sale.payment_grace_s", "3"]) as server:
+            server.start()
+            server.make_sale("grace", units=2, pay_within="2s")
+            made = expect(server.buy("grace", "ana"), 202).json()
+            order, due = made["orderId"], parse_time(made["payBy"])
+            server.start_payment(order, "ana")
+            extended = parse_time(server.order(order, "ana").json()["payBy"])
+            self.assertGreater(extended, due + 0.5)
+            self.assertLessEqual(extended, due + 3.1)
+            for _ in range(3):
+                server.start_payment(order, "ana")
+            self.assertEqual(parse_time(server.order(order, "ana").json()["payBy"]), extended)
+            until(lambda: time.time() > due + 0.3, 5)
+            self.assertEqual(server.order(order, "ana").json()["status"], "PENDING")
+            ended = server.wait_for_status(order, "ana", "EXPIRED", 6)
+            self.assertLessEqual(time.time() - extended, 2.0)
+            self.assertEqual(parse_time(ended["payBy"]), extended)
 
 
 class WebhookTest(ShopTest):
