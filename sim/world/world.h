@@ -202,6 +202,7 @@ class World {
   Ledger* ledger_ = nullptr;
   std::map<RefundId, Ticks> asked_;  // The cashier's memory.
   bool is_refund_hurried_ = false;
+  std::uint64_t recoveries_ = 0;
   Ticks desk_due_, writer_due_, pool_due_;
   bool is_desk_running_ = false;
   bool is_writer_running_ = false;

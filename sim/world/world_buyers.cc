@@ -196,6 +196,12 @@ void World::refuse(OrderId order) {
 
 void World::hear(const Visit& visit, Reply reply, OrderId order) {
   if (visit.is_last_test) {
+    const bool is_to_be_repeated = reply == Reply::unavailable || reply == Reply::lost;
+    if (is_to_be_repeated && visit.retries_left > 0) {
+      Visit again = visit;
+      --again.retries_left;
+      return at(Micros{500'000}, [this, again] { send(again); });
+    }
     --last_tests_open_;
     if (reply != Reply::accepted) {
       violate("I9", fmt::format("at rest a new buyer was refused {} of item {}: {}", visit.units, visit.item,

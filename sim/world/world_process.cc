@@ -124,6 +124,7 @@ bool World::try_boot() {
   });
   stalled_until_.assign(static_cast<std::size_t>(swarm_.reactors), Ticks{});
   asked_.clear();
+  recoveries_ = 0;
   disturbed_at_ = clock_.ticks();
   desk_due_ = writer_due_ = pool_due_ = Ticks{INT64_MAX};
   for (auto& seen : free_seen_) seen.clear();
@@ -216,6 +217,9 @@ void World::run_writer() {
     const Running running{is_writer_running_};
     done = engine_->writer().turn();
   }
+  const std::uint64_t recoveries = engine_->writer().counts().recoveries;
+  if (recoveries > recoveries_) count(Trouble::commit_unknown);
+  recoveries_ = recoveries;
   if (!was_ready || !engine_->writer().ready().load()) disturbed_at_ = clock_.ticks();
   if (done > 0) {
     note_shelves();
