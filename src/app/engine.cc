@@ -139,8 +139,10 @@ std::size_t Engine::take_answers(std::uint16_t reactor, std::span<ClaimAnswer> o
 void Engine::answer_late(PaymentId payment, bool taken) {
   SettleRequest request;
   request.command = DecideLate{.payment = payment, .units_taken = taken};
-  request.done = [this](const Result<Settlement>& settled) {
-    if (settled && settled->settled == Settled::refund_due) refund_due();
+  request.done = [this, payment, taken](const Result<Settlement>& settled) {
+    // Storage did not take the decision, and the gate keeps what it took for it: the writer rests, then tries again.
+    if (!settled) return answer_late(payment, taken);
+    if (settled->settled == Settled::refund_due) refund_due();
   };
   // A full queue leaves the payment undecided in the ledger; it is asked for again.
   if (!writer_->submit(std::move(request))) log::warn("late_payment_waits", {{"payment", payment.text()}});

@@ -2,11 +2,11 @@
 
 #include "app/api_client.h"
 #include "app/progress.h"
+#include "auditor/auditor.h"
+#include "auditor/crowd_history.h"
 #include "base/time_text.h"
 #include "crowd/cpu.h"
 #include "crowd/figures.h"
-#include "sim/auditor/auditor.h"
-#include "sim/auditor/crowd_history.h"
 
 #include <algorithm>
 #include <fstream>

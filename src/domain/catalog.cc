@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 namespace weir {
 namespace {
@@ -13,7 +14,9 @@ constexpr std::size_t kNone = SIZE_MAX;
 /// The key of an index entry. Ids are ASCII words, so the separator cannot occur in one.
 std::string_view scoped(TenantNo tenant, std::string_view id, std::array<char, kIdBytesMax + 16>& room) {
   if (id.size() > kIdBytesMax) return {};
-  const auto end = fmt::format_to(room.data(), "{}/", tenant.value);
+  // Every press comes by here, so the number is not written by a formatter that first reads its own pattern.
+  char* end = std::to_chars(room.data(), room.data() + room.size(), tenant.value).ptr;
+  *end++ = '/';
   return {room.data(), static_cast<std::size_t>(std::copy(id.begin(), id.end(), end) - room.data())};
 }
 

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -33,6 +35,14 @@ struct SqliteReader::Statements {
 };
 
 namespace {
+
+/// Lines of one moment stay in the order in which they were found.
+void sort_by_moment(std::vector<LifeLine>& life) {
+  std::multimap<Instant, LifeLine> sorted;
+  for (LifeLine& line : life) sorted.emplace(line.at, std::move(line));
+  life.clear();
+  for (auto& [at, line] : sorted) life.push_back(std::move(line));
+}
 
 std::vector<std::string> lines_of(std::string_view text) {
   std::vector<std::string> lines;
@@ -349,7 +359,7 @@ Result<std::vector<LifeLine>> SqliteReader::life_of(OrderId id) {
         "ORDER BY seq");
     row.bind(1, id);
     while (row.step()) life.push_back({row.moment(1), std::string{row.text(0)}, std::string{row.text(2)}});
-    std::ranges::stable_sort(life, {}, &LifeLine::at);
+    sort_by_moment(life);
     std::string now{name(order->status)};
     if (order->status == OrderStatus::pending) now += fmt::format(", to be paid by {}", iso_text(order->pay_by));
     if (order->refund) now += fmt::format(", refund {} {}", order->refund->id.text(), name(order->refund->state));

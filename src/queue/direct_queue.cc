@@ -6,9 +6,8 @@
 
 namespace weir {
 
-DirectQueue::DirectQueue(std::size_t capacity) : capacity_(capacity), claims_(capacity), outcomes_(capacity) {
-  batch_.reserve(kLedgerBatchMax);
-}
+DirectQueue::DirectQueue(std::size_t capacity)
+    : capacity_(capacity), claims_(capacity), outcomes_(capacity), batch_(kLedgerBatchMax) {}
 
 void DirectQueue::set_wakes(std::function<void()> wake_consumer, std::function<void()> wake_producer) {
   wake_consumer_ = std::move(wake_consumer);
@@ -32,19 +31,19 @@ std::size_t DirectQueue::outcomes(std::span<Outcome> out) {
 
 std::size_t DirectQueue::peek(std::span<Claim> out) {
   // A batch that was not finished comes again as it was; the next is taken when all of it is done with.
-  if (batch_.empty()) {
-    batch_.resize(std::min(out.size(), kLedgerBatchMax));
-    batch_.resize(claims_.pop(batch_));
+  if (unfinished_.empty()) {
+    unfinished_ = std::span{batch_}.first(std::min(out.size(), batch_.size()));
+    unfinished_ = unfinished_.first(claims_.pop(unfinished_));
   }
-  const std::size_t count = std::min(out.size(), batch_.size());
-  std::copy_n(batch_.begin(), count, out.begin());
+  const std::size_t count = std::min(out.size(), unfinished_.size());
+  std::copy_n(unfinished_.begin(), count, out.begin());
   return count;
 }
 
 void DirectQueue::finish(std::span<const Outcome> outcomes) {
-  CHECK(outcomes.size() <= batch_.size(), "{} outcomes for {} claims", outcomes.size(), batch_.size());
+  CHECK(outcomes.size() <= unfinished_.size(), "{} outcomes for {} claims", outcomes.size(), unfinished_.size());
   for (const Outcome& outcome : outcomes) CHECK(outcomes_.push(outcome), "an outcome found no room");
-  batch_.erase(batch_.begin(), batch_.begin() + static_cast<std::ptrdiff_t>(outcomes.size()));
+  unfinished_ = unfinished_.subspan(outcomes.size());
   if (wake_producer_ && !outcomes.empty()) wake_producer_();
 }
 

@@ -4,6 +4,7 @@
 #include "queue/queue.h"
 
 #include <functional>
+#include <span>
 #include <vector>
 
 namespace weir {
@@ -34,8 +35,9 @@ class DirectQueue final : public QueueProducer, public QueueConsumer {
   const std::size_t capacity_;
   Ring<Claim> claims_;
   Ring<Outcome> outcomes_;
-  std::size_t open_ = 0;      // Producer's: appended, outcome not taken yet.
-  std::vector<Claim> batch_;  // Consumer's: taken from the ring, not finished yet.
+  std::size_t open_ = 0;         // Producer's: appended, outcome not taken yet.
+  std::vector<Claim> batch_;     // Consumer's: room for what is taken from the ring, never resized.
+  std::span<Claim> unfinished_;  // Consumer's: the part of `batch_` that was taken and is not finished yet.
   std::function<void()> wake_consumer_;
   std::function<void()> wake_producer_;
 };

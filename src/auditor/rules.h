@@ -1,7 +1,7 @@
 #pragma once
 
-#include "sim/auditor/auditor.h"
-#include "sim/auditor/lives.h"
+#include "auditor/auditor.h"
+#include "auditor/lives.h"
 
 #include <cstddef>
 #include <cstdint>

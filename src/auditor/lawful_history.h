@@ -1,7 +1,7 @@
 #pragma once
 
+#include "auditor/auditor.h"
 #include "base/random.h"
-#include "sim/auditor/auditor.h"
 
 #include <cstdint>
 #include <vector>

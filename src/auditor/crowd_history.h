@@ -1,8 +1,8 @@
 #pragma once
 
+#include "auditor/auditor.h"
 #include "crowd/history.h"
 #include "crowd/stock.h"
-#include "sim/auditor/auditor.h"
 
 #include <span>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "sim/auditor/crowd_history.h"
+#include "auditor/crowd_history.h"
 
 namespace weir::auditor {
 namespace {

@@ -1,4 +1,4 @@
-#include "sim/auditor/rules.h"
+#include "auditor/rules.h"
 
 #include <map>
 #include <unordered_set>

@@ -1,4 +1,4 @@
-#include "sim/auditor/steps.h"
+#include "auditor/steps.h"
 
 #include <algorithm>
 

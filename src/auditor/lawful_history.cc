@@ -1,4 +1,4 @@
-#include "sim/auditor/lawful_history.h"
+#include "auditor/lawful_history.h"
 
 #include <algorithm>
 #include <map>

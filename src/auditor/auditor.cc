@@ -1,7 +1,7 @@
-#include "sim/auditor/auditor.h"
+#include "auditor/auditor.h"
 
-#include "sim/auditor/lives.h"
-#include "sim/auditor/rules.h"
+#include "auditor/lives.h"
+#include "auditor/rules.h"
 
 namespace weir::auditor {
 namespace {

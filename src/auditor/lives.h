@@ -1,6 +1,6 @@
 #pragma once
 
-#include "sim/auditor/auditor.h"
+#include "auditor/auditor.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,8 +1,8 @@
-#include "sim/auditor/auditor.h"
+#include "auditor/auditor.h"
 
-#include "sim/auditor/crowd_history.h"
-#include "sim/auditor/lawful_history.h"
-#include "sim/auditor/steps.h"
+#include "auditor/crowd_history.h"
+#include "auditor/lawful_history.h"
+#include "auditor/steps.h"
 
 #include <cstdio>
 #include <functional>

@@ -1,5 +1,5 @@
-#include "sim/auditor/auditor.h"
-#include "sim/auditor/lawful_history.h"
+#include "auditor/auditor.h"
+#include "auditor/lawful_history.h"
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
-#include "sim/auditor/rules.h"
-#include "sim/auditor/steps.h"
+#include "auditor/rules.h"
+#include "auditor/steps.h"
 
 #include <algorithm>
 #include <vector>

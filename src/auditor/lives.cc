@@ -1,4 +1,4 @@
-#include "sim/auditor/lives.h"
+#include "auditor/lives.h"
 
 #include <algorithm>
 
