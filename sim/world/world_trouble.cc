@@ -204,6 +204,11 @@ void World::change_stock(std::size_t item, std::int64_t delta, const std::string
   };
   request.item = items_[item];
   request.withdraw = delta < 0 ? -delta : 0;
+  // As the admin's route asks: a change that no total can bear meets the earlier change under a known key.
+  request.was_made = [item, key](Ledger& ledger) {
+    const auto seen = ledger.change_stock("default", fmt::format("item{}", item), INT64_MIN, key);
+    return seen && seen->changed == Changed::exists;
+  };
   request.done = [this, item, delta, again, is_heard](const Result<ChangeResult>& result) {
     *is_heard = true;
     disturbed_at_ = clock_.ticks();
@@ -215,6 +220,7 @@ void World::change_stock(std::size_t item, std::int64_t delta, const std::string
     if (result->changed == Changed::done || result->changed == Changed::repeated) totals_[item] += delta;
     if (result->changed == Changed::below_committed) count(Trouble::stock_change_refused);
   };
+  if (!is_healed_ && chance_.hits(4 * swarm_.disk_faults)) disk_.fail_nth_sync(1);
   if (!engine_->change(std::move(request))) return again();
   wake_all();
   at(Micros{4'000'000}, [is_heard, again] {
