@@ -252,7 +252,7 @@ bool Engine::reconcile(bool dry_run, std::function<void(const Result<Findings>&)
     const auto read =
         gate.each_hold([&](const Hold& hold) { view->holds.push_back(hold); }, clock_.ticks() + kGateWait);
     for (const Hold& hold : view->holds) {
-      if (admit.waiting(hold.order)) view->in_flight.insert(hold.order);
+      if (admit.waiting(hold.order) || admit.is_retaken(hold.order)) view->in_flight.insert(hold.order);
     }
     const auto catalog = catalog_.get();
     for (const Item& item : catalog->items()) {
@@ -277,9 +277,12 @@ void Engine::repair(const Findings& findings) {
   for (const Hold& hold : findings.unsold)
     log::warn("reconciled", {{"finding", "unsold"}, {"order", hold.order.text()}});
   if (findings.is_clean()) return;
-  desk_->post([this, findings](Admit&, Gate& gate) {
+  desk_->post([this, findings](Admit& admit, Gate& gate) {
     const Ticks deadline = clock_.ticks() + kGateWait;
-    const auto released = gate.release(findings.gate_only, deadline);
+    std::vector<Hold> gate_only = findings.gate_only;
+    // Its units came back since the view was taken, and late money has taken them again.
+    std::erase_if(gate_only, [&admit](const Hold& hold) { return admit.is_retaken(hold.order); });
+    const auto released = gate.release(gate_only, deadline);
     const auto adopted = gate.adopt(findings.ledger_only, deadline);
     const auto sold = gate.sell(findings.unsold, deadline);
     if (!released || !adopted || !sold) log::error("repair_failed");

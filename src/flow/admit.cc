@@ -149,6 +149,7 @@ Result<std::size_t> Admit::take_requests(Ticks now) {
     }
     to_release_.clear();
     for (; at < count && gate_requests_[at].kind == kind; ++at) to_release_.push_back(gate_requests_[at].hold);
+    for (const Hold& hold : to_release_) retaken_.erase(hold.order);
     if (kind == GateRequest::Kind::sell) {
       if (const auto sold = gate_.sell(to_release_, now + kGateWait); !sold) return std::unexpected(sold.error());
     } else {
@@ -173,6 +174,7 @@ Result<void> Admit::retake(const GateRequest& request, Ticks now) {
   const auto reserved = gate_.reserve({&claim, 1}, {&verdict, 1}, now + kGateWait);
   if (!reserved) return reserved;
   const bool taken = verdict.admission == Admission::admitted || verdict.admission == Admission::repeated;
+  if (taken) retaken_.insert(claim.order);
   port_.answer_retake(request.payment, taken);
   return {};
 }

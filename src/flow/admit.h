@@ -16,6 +16,7 @@
 #include <optional>
 #include <span>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace weir {
@@ -106,6 +107,8 @@ class Admit {
 
   /// The claim that was admitted under this id and is not durable yet.
   [[nodiscard]] std::optional<Claim> waiting(OrderId order) const;
+  /// Late money has taken the units of this order again, and the ledger has not yet said whether it keeps them.
+  [[nodiscard]] bool is_retaken(OrderId order) const { return retaken_.contains(order); }
   [[nodiscard]] std::size_t in_flight() const { return in_flight_count_.load(std::memory_order_relaxed); }
   [[nodiscard]] const AdmitCounts& counts() const { return counts_; }
 
@@ -135,6 +138,7 @@ class Admit {
   const std::atomic<bool>& storage_ready_;
   std::unordered_map<OrderId, Pending> pending_;
   std::deque<std::pair<Ticks, OrderId>> deadlines_;  // In the order of admission; at most kInFlightMax.
+  std::unordered_set<OrderId> retaken_;              // Each holds units, so the totals bound them.
   std::vector<ClaimRequest> requests_;
   std::vector<Claim> claims_;
   std::vector<Verdict> verdicts_;

@@ -172,6 +172,16 @@ TEST_F(AdmitTest, F62_LateMoneyIsTakenOnlyIfTheGateHasTheUnit) {
   EXPECT_FALSE(port.retakes.at(1).second) << "another buyer has it";
 }
 
+TEST_F(AdmitTest, F74_UnitsThatLateMoneyHasTakenAreUnderWayUntilTheLedgerDecides) {
+  const Hold hold{.order = {1, 1}, .sale = kSale, .item = kItem, .units = 1, .buyer_key = {1}};
+  port.requests.push_back({.kind = GateRequest::Kind::retake, .hold = hold, .payment = {5, 5}});
+  desk_step();
+  EXPECT_TRUE(admit.is_retaken(hold.order)) << "a comparison must not give them back";
+  port.requests.push_back({.kind = GateRequest::Kind::sell, .hold = hold, .payment = {}});
+  desk_step();
+  EXPECT_FALSE(admit.is_retaken(hold.order));
+}
+
 TEST_F(AdmitTest, F25_AFullQueueShedsBeforeTheGateIsAsked) {
   std::uint64_t next = 1;
   DirectQueue small{4};

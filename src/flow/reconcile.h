@@ -17,7 +17,7 @@ namespace weir {
 /// What the gate held at one moment, taken by the desk between two steps.
 struct GateView {
   std::vector<Hold> holds;
-  std::unordered_set<OrderId> in_flight;  // Admitted, and their outcome not yet heard.
+  std::unordered_set<OrderId> in_flight;  // Taken, by a claim or by late money, and what became of it not yet heard.
   std::vector<std::pair<ItemNo, Shelf>> shelves;
 };
 
