@@ -10,6 +10,7 @@ namespace {
 
 constexpr Micros kAnswerWait{kAnswerDeadlineUs};
 constexpr TenantNo kTenant{1};
+constexpr std::int64_t kSmallRing = 8;
 
 }  // namespace
 
@@ -105,10 +106,12 @@ void World::offer(const Visit& visit, std::uint16_t reactor) {
     return answer(index, Reply::unavailable, nullptr);
   }
   in_process(kAnswerWait, [this, index] {
-    if (!requests_[index].is_answered) answer(index, Reply::lost, nullptr);
+    if (requests_[index].is_answered) return;
+    // An answer that found its ring full was dropped; the deadline speaks in its place.
+    const bool is_decided = engine_->in_flight() == 0;
+    if (is_decided && swarm_.answer_ring < kSmallRing) count(Trouble::answer_ring_overfull);
+    answer(index, Reply::lost, nullptr);
   });
-  // An answer that was dropped, because its ring was full, is never heard of; the deadline speaks in its place.
-  if (swarm_.answer_ring < 8) count(Trouble::answer_ring_overfull);
   wake_all();
 }
 
