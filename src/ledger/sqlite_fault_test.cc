@@ -11,8 +11,6 @@
 namespace weir {
 namespace {
 
-const Money kPrice{1999, *Currency::parse("EUR")};
-
 /// A ledger on a disk, its process, and what it has acknowledged.
 struct Machine {
   explicit Machine(std::uint64_t seed) : disk(seed), random(seed) { boot(); }
