@@ -211,38 +211,44 @@ Result<ChangeResult> Engine::run_change(const http::ChangeRequest& request, Ledg
   }
   const auto result = request.run(ledger);
   const bool is_done = result && result->changed == Changed::done;
-  if (request.withdraw > 0 && !is_done) {
+  // What may have happened keeps its units: `recovered` learns the total.
+  const bool is_unknown = !result && result.error().failure == Failure::timed_out;
+  if (request.withdraw > 0 && !is_done && !is_unknown) {
     const std::uint64_t give_back = kWithdrawalIds + ++withdrawals_;
     const auto given =
         on_desk([&](Gate& gate) { return gate.restock(request.item, request.withdraw, give_back, deadline); });
     CHECK(given.has_value(), "{}", given.error().message);
   }
-  if (is_done) {
-    if (const auto followed = follow(*result, request.withdraw > 0); !followed)
-      return std::unexpected(followed.error());
+  // A repeat is followed too: the first time the ledger's answer, or what came after it, may have been lost.
+  if (is_done || (result && result->changed == Changed::repeated)) {
+    if (const auto followed = follow(result->item); !followed) return std::unexpected(followed.error());
   }
   return result;
 }
 
-Result<void> Engine::follow(const ChangeResult& result, bool was_withdrawn) {
+/// Gate and catalog take over what the ledger has. Totals change on the writer's thread alone, which is this one, so a
+/// difference of totals is a change that the gate has not heard of.
+Result<void> Engine::follow(ItemNo only) {
   auto catalog = parts_.own_reader->catalog();
   if (!catalog) return std::unexpected(catalog.error());
   const auto shelves = parts_.own_reader->shelves();
   if (!shelves) return std::unexpected(shelves.error());
   auto fresh = std::make_shared<const Catalog>(std::move(*catalog));
-  const bool is_stock = result.change_id != 0;
   const Ticks deadline = clock_.ticks() + kGateWait;
-  const auto opened = on_desk([&](Gate& gate) -> Result<void> {
-    if (!is_stock) return open_catalog(gate, *fresh, *shelves);
-    if (was_withdrawn) return {};
-    const auto found = std::ranges::find_if(*shelves, [&](const auto& entry) { return entry.first == result.item; });
-    const auto now = gate.shelf(result.item, deadline);
-    if (!now) return std::unexpected(now.error());
-    const std::int64_t delta = found == shelves->end() ? 0 : found->second.total - now->total;
-    return delta == 0 ? Result<void>{} : gate.restock(result.item, delta, result.change_id, deadline);
+  const auto followed = on_desk([&](Gate& gate) -> Result<void> {
+    if (const auto opened = open_catalog(gate, *fresh, *shelves); !opened) return opened;
+    for (const auto& [item, shelf] : *shelves) {
+      if (only != ItemNo{} && item != only) continue;
+      const auto now = gate.shelf(item, deadline);
+      if (!now) return std::unexpected(now.error());
+      if (shelf.total == now->total) continue;
+      const auto done = gate.restock(item, shelf.total - now->total, kWithdrawalIds + ++withdrawals_, deadline);
+      if (!done) return done;
+    }
+    return {};
   });
   catalog_.set(std::move(fresh));
-  return opened;
+  return followed;
 }
 
 bool Engine::reconcile(bool dry_run, std::function<void(const Result<Findings>&)> done) {
@@ -290,6 +296,7 @@ void Engine::repair(const Findings& findings) {
 }
 
 void Engine::compare_after_recovery() {
+  if (const auto followed = follow(); !followed) log::error("follow_failed", {{"message", followed.error().message}});
   if (!reconcile(false, [](const Result<Findings>& findings) {
         if (!findings) log::error("reconcile_failed", {{"message", findings.error().message}});
       })) {

@@ -87,7 +87,7 @@ class Engine final : public http::Services {
   void answer_late(PaymentId payment, bool taken);
   void ask_for_late();
   [[nodiscard]] Result<ChangeResult> run_change(const http::ChangeRequest& request, Ledger& ledger);
-  [[nodiscard]] Result<void> follow(const ChangeResult& result, bool was_withdrawn);
+  [[nodiscard]] Result<void> follow(ItemNo only = {});
   [[nodiscard]] Result<void> on_desk(std::function<Result<void>(Gate&)> task);
   void repair(const Findings& findings);
   void compare_after_recovery();

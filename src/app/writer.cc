@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "config/limits.h"
 
+#include <iterator>
 #include <utility>
 
 namespace weir {
@@ -80,8 +81,21 @@ std::size_t Writer::run_tasks() {
     const std::lock_guard lock{mutex_};
     tasks.swap(tasks_);
   }
-  for (const auto& task : tasks) task(ledger_);
-  return tasks.size();
+  std::size_t count = 0;
+  while (!tasks.empty()) {
+    tasks.front()(ledger_);
+    tasks.pop_front();
+    ++count;
+    // A task whose commit is unknown leaves a ledger that has to recover before the next may ask it anything.
+    const auto looked = ledger_.next_expiry();
+    if (looked) continue;
+    static_cast<void>(note(std::unexpected(looked.error())));
+    if (is_broken_) break;
+  }
+  if (tasks.empty()) return count;
+  const std::lock_guard lock{mutex_};
+  tasks_.insert(tasks_.begin(), std::make_move_iterator(tasks.begin()), std::make_move_iterator(tasks.end()));
+  return count;
 }
 
 std::size_t Writer::note(const Result<std::size_t>& stepped) {
