@@ -47,7 +47,7 @@ class Effort:
 
 
 def effort(is_quick: bool) -> Effort:
-    return Effort(1, 1, 50_000, 1000, True) if is_quick else Effort(4, 3, 1_000_000, 9_500, False)
+    return Effort(1, 1, 50_000, 1000, True) if is_quick else Effort(3, 3, 1_000_000, 9_500, False)
 
 
 def per_cpu_second(server, work) -> float:
