@@ -217,8 +217,8 @@ class World {
 
   // The sale.
   std::vector<ItemNo> items_;
-  std::vector<std::int64_t> totals_;  // As the organiser was told.
-  std::int64_t changes_open_ = 0;
+  std::vector<std::int64_t> totals_;    // As the organiser was told.
+  std::set<std::string> changes_made_;  // By their keys.
   bool is_closed_ = false;
   bool is_pause_wanted_ = false;
   std::vector<Buyer> buyers_;

@@ -209,7 +209,7 @@ void World::change_stock(std::size_t item, std::int64_t delta, const std::string
     const auto seen = ledger.change_stock("default", fmt::format("item{}", item), INT64_MIN, key);
     return seen && seen->changed == Changed::exists;
   };
-  request.done = [this, item, delta, again, is_heard](const Result<ChangeResult>& result) {
+  request.done = [this, item, delta, key, again, is_heard](const Result<ChangeResult>& result) {
     *is_heard = true;
     disturbed_at_ = clock_.ticks();
     if (!result) {
@@ -217,7 +217,8 @@ void World::change_stock(std::size_t item, std::int64_t delta, const std::string
       return again();
     }
     trace_.note(clock_.ticks(), "stock of item {} by {}: {}", item, delta, static_cast<int>(result->changed));
-    if (result->changed == Changed::done || result->changed == Changed::repeated) totals_[item] += delta;
+    const bool is_made = result->changed == Changed::done || result->changed == Changed::repeated;
+    if (is_made && changes_made_.insert(key).second) totals_[item] += delta;
     if (result->changed == Changed::below_committed) count(Trouble::stock_change_refused);
   };
   if (!is_healed_ && chance_.hits(4 * swarm_.disk_faults)) disk_.fail_nth_sync(1);
