@@ -56,7 +56,7 @@ class Folder:
 
 
 class Process:
-    """A server of a bench. `cpu_s` counts user and system time of all its threads, and of its children by name of pid."""
+    """A server of a bench. `cpu_s` counts user and system time of all its threads and its children."""
 
     def __init__(self, command: list, log: Path):
         with open(log, "ab") as out:

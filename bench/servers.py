@@ -16,7 +16,10 @@ http {{
   access_log off; keepalive_requests 1000000000; keepalive_timeout 300;
   client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy; fastcgi_temp_path {folder}/fastcgi;
   uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
-  server {{ listen 127.0.0.1:{port}; default_type application/json; location / {{ return 410 '{refusal}'; }} }}
+  server {{
+    listen 127.0.0.1:{port}; default_type application/json;
+    location / {{ return 410 '{refusal}'; }}
+  }}
 }}
 """
 fetch = build_opener(ProxyHandler({})).open
@@ -31,9 +34,9 @@ class Shop(Process):
 
     def __init__(self, data: Path, *settings: str):
         self.data, self.port, self.ops_port = data, free_port(), free_port()
-        super().__init__([program("src/app/weir"), "serve", "--data", data, "--http.listen", f"127.0.0.1:{self.port}", "--ops.listen",
-                          f"127.0.0.1:{self.ops_port}", "--rate.per_buyer_per_s", "0", "--rate.per_address_per_s",
-                          "0", "--http.trusted_proxies", "127.0.0.1", "--log.level", "error", *settings],
+        super().__init__([program("src/app/weir"), "serve", "--data", data, "--http.listen",
+                          f"127.0.0.1:{self.port}", "--ops.listen", f"127.0.0.1:{self.ops_port}",
+                          "--rate.per_buyer_per_s", "0", "--rate.per_address_per_s", "0", "--http.trusted_proxies", "127.0.0.1", "--log.level", "error", *settings],
                          data / "serve.log")
 
     def is_ready(self) -> bool:
@@ -114,8 +117,8 @@ def make_ledger(data: Path, orders: int, items: int = 1, pay_within_s: int = 720
 def press(port: int, tokens: Path, seconds: float, connections: int = 64, depth: int = 1, items: int = 1) -> dict:
     """A closed loop of presses; how many were answered and how."""
     whole_seconds = max(1, round(seconds))  # wrk knows no others.
-    out = run(["wrk", "-t1", f"-c{connections}", f"-d{whole_seconds}s", "--timeout", "10s", "-s", BENCH / "purchase.lua",
-               f"http://127.0.0.1:{port}/"], seconds + 60,
+    out = run(["wrk", "-t1", f"-c{connections}", f"-d{whole_seconds}s", "--timeout", "10s", "-s",
+               BENCH / "purchase.lua", f"http://127.0.0.1:{port}/"], seconds + 60,
               {"TOKENS": str(tokens), "DEPTH": str(depth), "ITEMS": str(items)})
     return json.loads(next(line[7:] for line in out.splitlines() if line.startswith("RESULT ")))
 
