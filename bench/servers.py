@@ -36,7 +36,8 @@ class Shop(Process):
         self.data, self.port, self.ops_port = data, free_port(), free_port()
         super().__init__([program("src/app/weir"), "serve", "--data", data, "--http.listen",
                           f"127.0.0.1:{self.port}", "--ops.listen", f"127.0.0.1:{self.ops_port}",
-                          "--rate.per_buyer_per_s", "0", "--rate.per_address_per_s", "0", "--http.trusted_proxies", "127.0.0.1", "--log.level", "error", *settings],
+                          "--rate.per_buyer_per_s", "0", "--rate.per_address_per_s", "0", "--http.trusted_proxies",
+                          "127.0.0.1", "--log.level", "error", *settings],
                          data / "serve.log")
 
     def is_ready(self) -> bool:
