@@ -31,7 +31,8 @@ TEST(JsonBody, MembersAreFoundByTheirUnescapedNames) {
 
 /// `whole` of the value, or -777 where it is none; -888 where the body is refused.
 std::int64_t whole_of(std::string value) {
-  const auto body = JsonBody::parse("{\"n\":" + value + "}");
+  const std::string text = "{\"n\":" + value + "}";  // The members point into it.
+  const auto body = JsonBody::parse(text);
   return body ? body->find("n")->whole().value_or(-777) : -888;
 }
 
