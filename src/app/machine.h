@@ -9,4 +9,7 @@ namespace weir {
 /// Blocking: reads a few small files.
 [[nodiscard]] Machine look_at_machine(const Settings& settings);
 
+/// Lets this process open as many files and connections as it may.
+void raise_open_files_limit();
+
 }  // namespace weir

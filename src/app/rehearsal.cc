@@ -1,6 +1,7 @@
 #include "app/rehearsal.h"
 
 #include "app/api_client.h"
+#include "app/machine.h"
 #include "app/progress.h"
 #include "auditor/auditor.h"
 #include "auditor/crowd_history.h"
@@ -191,6 +192,7 @@ std::string latency_text(const crowd::Histogram& latency) {
 
 Result<void> rehearse(const RehearsalOrder& order, const crowd::TokenSource& tokens, const Clock& clock,
                       Rehearsal& out) {
+  raise_open_files_limit();
   auto target = crowd::parse_target(order.url);
   if (!target) return fail(Failure::unfit, target.error() + " (--url)");
   auto client = ApiClient::make(order.url, {});

@@ -19,8 +19,8 @@ struct RehearsalOrder {
   std::string url;   // Origin, `http://host[:port]`.
   std::string item;  // The item that everybody wants.
   crowd::PlanOptions crowd;
-  std::size_t connections = 64;
-  std::size_t depth = 64;  // Requests on their way per connection.
+  std::size_t connections = 1'024;  // A claim that waits for the disk holds up its connection, as behind any proxy.
+  std::size_t depth = 16;           // Requests on their way per connection.
   std::int32_t units_per_claim = 1;
   bool is_keyed = true;         // Presses carry an Idempotency-Key, as the shop's page sends it.
   bool are_buyers_new = false;  // Nobody of this crowd can hold an order from before.

@@ -12,7 +12,6 @@
 #include <memory>
 
 #include <sys/prctl.h>
-#include <sys/resource.h>
 
 #include <fmt/format.h>
 
@@ -25,13 +24,6 @@ sigset_t watched_signals() {
   sigemptyset(&signals);
   for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, signal);
   return signals;
-}
-
-void raise_open_files_limit() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  static_cast<void>(::setrlimit(RLIMIT_NOFILE, &limit));
 }
 
 bool is_fit(CommandContext& context, const Settings& settings) {
