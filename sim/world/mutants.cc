@@ -88,9 +88,16 @@ class FaultyLedger final : public Ledger {
       return {};
     }
     auto done = ledger_->record(claims, outcomes, deadline);
-    if (mutant_ == Mutant::calls_unknown_unavailable && !done && done.error().failure == Failure::timed_out) {
-      done.error().failure = Failure::unavailable;
-      static_cast<void>(ledger_->recover(deadline));
+    const bool is_unknown = !done && done.error().failure == Failure::timed_out && !claims.empty();
+    if (mutant_ == Mutant::gives_back_the_unknown && is_unknown && ledger_->recover(deadline)) {
+      for (std::size_t i = 0; i < claims.size(); ++i) {
+        outcomes[i] = {.order = claims[i].order,
+                       .fate = Fate::decided,
+                       .recording = Recording::ended,
+                       .status = OrderStatus::expired,
+                       .pay_by = {}};
+      }
+      return {};
     }
     return done;
   }
@@ -161,7 +168,7 @@ std::string_view name(Mutant mutant) {
     case Mutant::forgets_to_sell: return "forgets_to_sell";
     case Mutant::says_sold_out_early: return "says_sold_out_early";
     case Mutant::answers_before_commit: return "answers_before_commit";
-    case Mutant::calls_unknown_unavailable: return "calls_unknown_unavailable";
+    case Mutant::gives_back_the_unknown: return "gives_back_the_unknown";
     case Mutant::forgets_an_expired_order: return "forgets_an_expired_order";
     case Mutant::loses_a_capture: return "loses_a_capture";
     case Mutant::runs_ahead: return "runs_ahead";

@@ -23,12 +23,12 @@ enum class Mutant : std::uint8_t {
   forgets_to_sell,      // A paid order stays held.
   says_sold_out_early,  // A refusal while units are free.
   // At the ledger.
-  answers_before_commit,      // 202 before the order is durable.
-  calls_unknown_unavailable,  // A commit that may have happened is said not to have.
-  forgets_an_expired_order,   // Ended, but nobody is told.
-  loses_a_capture,            // A webhook is acknowledged and not stored.
-  runs_ahead,                 // Its clock: orders end before their time.
-  loses_a_stock_change,       // The organiser hears of success, and nothing is changed.
+  answers_before_commit,     // 202 before the order is durable.
+  gives_back_the_unknown,    // Units of a commit that may have happened.
+  forgets_an_expired_order,  // Ended, but nobody is told.
+  loses_a_capture,           // A webhook is acknowledged and not stored.
+  runs_ahead,                // Its clock: orders end before their time.
+  loses_a_stock_change,      // The organiser hears of success, and nothing is changed.
   // Below both.
   disk_lies,  // Syncs that do nothing.
 };
@@ -39,7 +39,7 @@ inline constexpr std::array kMutants{Mutant::sells_one_too_many,
                                      Mutant::forgets_to_sell,
                                      Mutant::says_sold_out_early,
                                      Mutant::answers_before_commit,
-                                     Mutant::calls_unknown_unavailable,
+                                     Mutant::gives_back_the_unknown,
                                      Mutant::forgets_an_expired_order,
                                      Mutant::loses_a_capture,
                                      Mutant::runs_ahead,

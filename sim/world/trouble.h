@@ -7,7 +7,8 @@
 
 namespace weir::sim {
 
-/// The kinds of trouble that a world can meet. Each is counted when it really happens, not when it is planned.
+/// The kinds of trouble that a world can meet. Each is counted when it happens, a fault of the
+/// disk when it is armed.
 enum class Trouble : std::uint8_t {
   // The process dies; what it wrote stays.
   killed_between_steps,

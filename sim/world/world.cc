@@ -96,6 +96,7 @@ RunReport World::run() {
   plan_buyers();
   plan_trouble();
   at(Micros{0}, [this] { run_cashier(); });
+  at(Micros{0}, [this] { check_in_a_quiet_moment(); });
   go_on(clock_.ticks() + swarm_.arrivals + kLoadAfterArrivals);
   settle_down();
   if (!is_violated_) check_end();

@@ -94,6 +94,7 @@ class World {
     Visit visit;
     OrderId order;
     std::uint64_t generation = 0;
+    Ticks arrived;
     bool is_answered = false;
   };
   class NoMailbox final : public http::Mailbox {
@@ -139,7 +140,7 @@ class World {
   void hear(const Visit& visit, Reply reply, OrderId order);
   void acknowledge(const Request& request, OrderId order, Instant pay_by);
   void refuse(OrderId order);
-  void check_sold_out(const Visit& visit);
+  void check_sold_out(const Visit& visit, Ticks arrived);
   void use_order(std::size_t buyer, OrderId order);
   void pay(std::size_t buyer, OrderId order, std::int64_t tries);
   void cancel(std::size_t buyer, OrderId order);
@@ -172,6 +173,7 @@ class World {
   void check_end();
   void check_money();
   void check_gate();
+  void check_in_a_quiet_moment();
   void check_reconciled();
   void check_buying_goes_on();
 

@@ -71,7 +71,7 @@ void World::arrive(const Visit& visit) {
         !visit.key.empty() && engine_->known_buyers().may_have_ended(derived_order_id(tenant, name.view(), visit.key));
     if (!may_be_repeat) {
       trace_.note(clock_.ticks(), "{} is refused at the door", name.view());
-      check_sold_out(visit);
+      check_sold_out(visit, clock_.ticks());
       return refuse_at_the_door(Reply::sold_out);
     }
   }
@@ -97,7 +97,7 @@ void World::offer(const Visit& visit, std::uint16_t reactor) {
   claim.digest = purchase_digest(item->no, visit.units);
   claim.promised_pay_by = clock_.now() + sale->pay_within;
   const std::size_t index = requests_.size();
-  requests_.push_back({visit, claim.order, generation_, false});
+  requests_.push_back({visit, claim.order, generation_, clock_.ticks(), false});
   request.ticket = {static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(generation_), reactor};
   book_.ask(claim, visit.buyer, visit.item, generation_);
   buyer.orders.insert(claim.order);
@@ -135,7 +135,7 @@ void World::conclude(const ClaimAnswer& given) {
       return answer(index, Reply::over_limit, nullptr);
     case ClaimAnswerKind::sold_out:
       refuse(request.order);
-      check_sold_out(request.visit);
+      check_sold_out(request.visit, request.arrived);
       return answer(index, Reply::sold_out, nullptr);
     case ClaimAnswerKind::not_on_sale: refuse(request.order); return answer(index, Reply::not_open, nullptr);
     case ClaimAnswerKind::key_reused: return answer(index, Reply::key_reused, nullptr);

@@ -10,12 +10,17 @@ namespace {
 
 constexpr Micros kReturnWithin{1'000'000};
 constexpr Micros kCalm{3'000'000};
+constexpr Micros kLongestAnswer{20'000'000};  // Counts of the shelf are kept for so long.
 
 }  // namespace
 
 /// After every commit: I1 in the ledger, and what the rule on false refusals needs to remember.
 void World::note_shelves() {
   if (!is_up()) return;
+  engine_->desk().post([this](Admit& admit, Gate&) {
+    const std::uint64_t erred = admit.counts().gate_erred;
+    if (erred > 0) violate("gate", fmt::format("{} claims were admitted that the ledger refused", erred));
+  });
   const auto shelves = spy_->shelves();
   if (!shelves) return;
   for (std::size_t i = 0; i < items_.size(); ++i) {
@@ -27,7 +32,7 @@ void World::note_shelves() {
     }
     auto& seen = free_seen_[i];
     seen.emplace_back(clock_.ticks(), shelf.free);
-    while (seen.size() > 1 && seen[1].first < clock_.ticks() + -2 * kReturnWithin) {
+    while (seen.size() > 1 && seen[1].first < clock_.ticks() + -kLongestAnswer) {
       seen.pop_front();
     }
   }
@@ -47,14 +52,14 @@ void World::check_board() {
   if (!network_.complaint().empty()) violate("I7", network_.complaint());
 }
 
-/// I9: for a whole second the ledger had more units free than every claim under way together could have taken.
-void World::check_sold_out(const Visit& visit) {
-  const Ticks now = clock_.ticks();
-  if (now - disturbed_at_ < kCalm || swarm_.writer_lag > Micros{200'000}) return;
+/// I9: from a second before the question until now, the answer, the ledger always had more units free than every claim
+/// under way together could have taken.
+void World::check_sold_out(const Visit& visit, Ticks arrived) {
+  if (arrived - disturbed_at_ < kCalm || swarm_.writer_lag > Micros{200'000}) return;
   const auto& seen = free_seen_[visit.item];
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
   for (std::size_t i = 0; i < seen.size(); ++i) {
-    const bool is_in_window = i + 1 == seen.size() || seen[i + 1].first >= now + -kReturnWithin;
+    const bool is_in_window = i + 1 == seen.size() || seen[i + 1].first >= arrived + -kReturnWithin;
     if (is_in_window) least = std::min(least, seen[i].second);
   }
   if (seen.empty() || least - book_.units_open(visit.item, generation_) < visit.units) return;
@@ -182,11 +187,25 @@ void World::check_gate() {
   }
 }
 
+/// Nothing is under way and nothing was wrong for a while: then the gate says what the ledger says, also during load.
+void World::check_in_a_quiet_moment() {
+  at(chance_.span(500'000, 1'500'000), [this] { check_in_a_quiet_moment(); });
+  if (!is_up() || clock_.ticks() - disturbed_at_ < kCalm) return;
+  for (int i = 0; i < 10 && engine_->desk().turn() > 0; ++i) {
+  }
+  if (engine_->in_flight() != 0 || engine_->queue().depth() != 0) return;
+  const auto late = spy_->undecided_late(1);
+  const auto shelves = spy_->shelves();
+  if (!late || !late->empty() || !shelves) return;
+  for (const auto& [item, ledger] : *shelves) {
+    const Shelf gate = engine_->shelves().read(item);
+    if (gate.free == ledger.free && gate.held == ledger.held && gate.sold == ledger.sold) continue;
+    violate("I6", fmt::format("in a quiet moment item {} has {}/{}/{} at the gate and {}/{}/{} in the ledger",
+                              item.value, gate.free, gate.held, gate.sold, ledger.free, ledger.held, ledger.sold));
+  }
+}
+
 void World::check_reconciled() {
-  AdmitCounts counts;
-  engine_->desk().post([&counts](Admit& admit, Gate&) { counts = admit.counts(); });
-  static_cast<void>(engine_->desk().turn());
-  if (counts.gate_erred > 0) violate("gate", fmt::format("{} claims were admitted wrongly", counts.gate_erred));
   std::optional<Result<Findings>> found;
   static_cast<void>(engine_->reconcile(true, [&found](const Result<Findings>& findings) { found = findings; }));
   static_cast<void>(engine_->desk().turn());

@@ -212,13 +212,22 @@ void World::run_desk() {
 void World::run_writer() {
   if (is_writer_running_) return;
   const bool was_ready = engine_->writer().ready().load();
+  if (!is_healed_ && engine_->queue().depth() > 0 && chance_.hits(swarm_.disk_faults)) {
+    // The sync of this very batch of claims.
+    count(Trouble::sync_failed);
+    disk_.fail_nth_sync(1);
+    disturbed_at_ = clock_.ticks();
+  }
   std::size_t done = 0;
   {
     const Running running{is_writer_running_};
     done = engine_->writer().turn();
   }
   const std::uint64_t recoveries = engine_->writer().counts().recoveries;
-  if (recoveries > recoveries_) count(Trouble::commit_unknown);
+  if (recoveries > recoveries_) {
+    count(Trouble::commit_unknown);
+    disturbed_at_ = clock_.ticks();
+  }
   recoveries_ = recoveries;
   if (!was_ready || !engine_->writer().ready().load()) disturbed_at_ = clock_.ticks();
   if (done > 0) {
