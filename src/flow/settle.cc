@@ -68,7 +68,10 @@ void Settle::conclude(const Settlement& settlement, bool is_again) {
     if (status == OrderStatus::paid) effect = GateEffect::sell;
     if (status == OrderStatus::expired || status == OrderStatus::cancelled) effect = GateEffect::release;
   }
-  if (settlement.settled == Settled::late && settlement.payment) {
+  // Late money of a batch that is settled again comes back as repeated, and the gate has not been asked yet.
+  const bool was_late = is_again && settlement.settled == Settled::repeated && settlement.payment &&
+                        settlement.payment->state == PaymentState::late;
+  if ((settlement.settled == Settled::late && settlement.payment) || was_late) {
     request.kind = GateRequest::Kind::retake;
     request.payment = settlement.payment->id;
     port_.to_gate(request);

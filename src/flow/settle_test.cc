@@ -86,6 +86,23 @@ TEST_F(SettleTest, F47_AnUnknownBatchIsSettledAgainAndItsEffectIsNotLost) {
   EXPECT_EQ(answers, 1);
 }
 
+TEST_F(SettleTest, F62_LateMoneyOfAnUnknownCommitStillAsksTheGate) {
+  ledger.lose_next_answer = true;
+  submit();
+  EXPECT_FALSE(settle.step(now).has_value());
+  Payment payment;
+  payment.id = {9, 9};
+  payment.state = PaymentState::late;
+  ledger.next_settlement = {.settled = Settled::repeated,
+                            .effect = GateEffect::none,
+                            .order = order(OrderStatus::expired),
+                            .payment = payment};
+  EXPECT_EQ(*settle.step(now), 1U);
+  ASSERT_EQ(port.effects.size(), 1U);
+  EXPECT_EQ(port.effects[0].kind, GateRequest::Kind::retake);
+  EXPECT_EQ(port.effects[0].payment, payment.id);
+}
+
 TEST_F(SettleTest, LateMoneyAsksTheGateFirst) {
   ledger.next_settlement = {
       .settled = Settled::late, .effect = GateEffect::none, .order = order(OrderStatus::expired), .payment = Payment{}};
