@@ -55,6 +55,7 @@ Swarm::Swarm(Chance& chance) {
   storms = chance.one_in(8) ? chance.between(1, 20) : 0;
   orderly = chance.wild(30);
   disk_faults = chance.wild(100);
+  commit_answers_lost = chance.wild(200);
   full_disks = chance.wild(60);
   strangers = chance.wild(60);
   pauses = chance.wild(60);

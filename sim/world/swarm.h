@@ -69,6 +69,7 @@ struct Swarm {
   std::int64_t storms = 0;
   std::int64_t orderly = 0;
   std::int64_t disk_faults = 0;
+  std::int64_t commit_answers_lost = 0;
   std::int64_t full_disks = 0;
   std::int64_t strangers = 0;  // Another program locks or reads the ledger.
   std::int64_t pauses = 0;

@@ -27,6 +27,7 @@ std::string_view name(Trouble trouble) {
     case Trouble::open_failed: return "open_failed";
     case Trouble::read_failed: return "read_failed";
     case Trouble::commit_unknown: return "commit_unknown";
+    case Trouble::commit_answer_lost: return "commit_answer_lost";
     case Trouble::disk_full: return "disk_full";
     case Trouble::disk_freed: return "disk_freed";
     case Trouble::ledger_locked_by_another: return "ledger_locked_by_another";

@@ -36,6 +36,7 @@ enum class Trouble : std::uint8_t {
   open_failed,
   read_failed,
   commit_unknown,
+  commit_answer_lost,
   disk_full,
   disk_freed,
   ledger_locked_by_another,

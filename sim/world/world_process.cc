@@ -1,5 +1,6 @@
 #include "base/fault.h"
 #include "ledger/sqlite_ledger.h"
+#include "sim/world/lossy_ledger.h"
 #include "sim/world/world.h"
 
 #include <algorithm>
@@ -92,7 +93,13 @@ bool World::try_boot() {
   auto ledger = SqliteLedger::open(place_, ledger_clock_, *process_random_);
   if (!ledger) return false;
   EngineParts parts;
-  parts.ledger = faulty_ledger(options_.mutant, std::move(*ledger));
+  parts.ledger = std::make_unique<LossyLedger>(faulty_ledger(options_.mutant, std::move(*ledger)), [this] {
+    if (is_healed_ || !chance_.hits(swarm_.commit_answers_lost)) return false;
+    count(Trouble::commit_answer_lost);
+    disturbed_at_ = clock_.ticks();
+    trace_.note(clock_.ticks(), "the answer of a commit is lost");
+    return true;
+  });
   ledger_ = parts.ledger.get();
   for (int i = 0; i < 3; ++i) {
     auto reader = SqliteReader::open(place_, clock_);
