@@ -28,7 +28,11 @@ export async function launch() {
     ],
   });
 }
-export const quit = () => browser?.close();
+/// Closes the browser. What still holds this process five seconds later (a socket that nobody closed) does not keep it.
+export async function quit() {
+  setTimeout(() => process.exit(), 5000).unref();
+  await browser?.close();
+}
 
 /// A device: its own storage. `chance` is what Math.random gives, so that waits spread by chance are known.
 export async function device({

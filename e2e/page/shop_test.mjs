@@ -10,15 +10,18 @@ import { after, afterEach, before, test } from 'node:test';
 import { at, device, endDevices, inspect, launch, press, quit, shoot, text, visit } from './browser.mjs';
 
 const binary = process.env.WEIR_BINARY;
+// The program refuses names that are no settings of its own, and the tests' names are none.
+const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('WEIR_')));
 const kStartMs = 20_000;
 let data = null;
 let server = null;
 
-const weir = (...words) => execFileSync(binary, [...words, '--data', data], { encoding: 'utf8', timeout: 30_000 });
+const weir = (...words) => execFileSync(binary, [...words, '--data', data], { env, encoding: 'utf8', timeout: 30_000 });
 
 /// Starts the program on ports of its own choice and gives back the address of the page.
 function serve() {
   server = spawn(binary, ['serve', '--data', data, '--http.listen', '127.0.0.1:0', '--ops.listen', '127.0.0.1:0'], {
+    env,
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   return new Promise((done, failed) => {
