@@ -44,6 +44,8 @@ void run(std::string_view body) {
     CHECK(!ours.error().empty());
     return;  // Ours refuses more: repeated members, many members.
   }
+  // An exponent that no number of theirs holds is lawful JSON all the same; ours is then no whole number.
+  if (error == boost::json::error::exponent_overflow) return;
   CHECK(!error && theirs.is_object());
   CHECK(theirs.as_object().size() == ours->size());
   for (std::size_t i = 0; i < ours->size(); ++i) {
