@@ -2,13 +2,12 @@
 
 import os
 import struct
-import subprocess
 import tempfile
 import time
 import unittest
 
 import shop
-from shop import Shop, expect, until
+from shop import Shop, build_library, expect, until
 
 
 class ClockTest(unittest.TestCase):
@@ -16,10 +15,7 @@ class ClockTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory(prefix="weir-e2e-")
-        cls.library = os.path.join(cls.folder.name, "stepping_clock.so")
-        source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "stepping_clock.c")
-        subprocess.run([os.environ.get("CC", "cc"), "-O1", "-shared", "-fPIC", "-o", cls.library, source, "-ldl"],
-                       check=True, capture_output=True)
+        cls.library = build_library("stepping_clock", cls.folder.name)
 
     @classmethod
     def tearDownClass(cls):

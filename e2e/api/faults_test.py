@@ -13,7 +13,7 @@ import unittest
 import shop
 from buying_test import parse_time
 from exact_test import Crowd, claims
-from shop import ORDER, PURCHASE, Shop, expect, request_bytes, run_weir, skip, until
+from shop import ORDER, PURCHASE, Shop, build_library, expect, request_bytes, run_weir, skip, until
 
 
 class Load:
@@ -273,10 +273,7 @@ class FailingDiskTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory(prefix="weir-e2e-")
-        cls.library = os.path.join(cls.folder.name, "failing_disk.so")
-        source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "failing_disk.c")
-        subprocess.run([os.environ.get("CC", "cc"), "-O1", "-shared", "-fPIC", "-o", cls.library, source, "-ldl"],
-                       check=True, capture_output=True)
+        cls.library = build_library("failing_disk", cls.folder.name)
 
     @classmethod
     def tearDownClass(cls):
@@ -335,6 +332,19 @@ class FailingDiskTest(unittest.TestCase):
             self.assertEqual(answer.json()["orderId"], again)
         load.accepted[again] = "broken"
         load.check(self)
+
+    def test_F26_F46_told_to_stop_while_the_disk_is_broken_it_ends_when_it_is_well(self):
+        organiser = self.shop.token("organiser", "organiser")
+        self.break_disk("sync", 1_000_000)
+        self.shop.ask("POST", "/api/admin/sales/disk/pause", organiser, {})
+        until(lambda: self.shop.operations("/readyz").status == 503, what="readyz to say no")
+        # The disk is well again while the server stops: the ledger recovers when the gate's thread has already ended.
+        healing = threading.Timer(1.0, self.heal)
+        healing.start()
+        self.addCleanup(healing.join)
+        code, seconds = self.shop.stop(20)
+        self.assertEqual(code, 0, self.shop.log()[-2000:])
+        self.assertLessEqual(seconds, 11)
 
     def test_F47_a_failed_commit_then_a_crash_sells_nothing_twice(self):
         for round_no in range(6):

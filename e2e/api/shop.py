@@ -385,6 +385,15 @@ def event(kind, payment, value=1999, currency="EUR", **members):
             "amount": {"value": value, "currency": currency}, "createdAt": "2026-01-01T00:00:00.000Z", **members}
 
 
+def build_library(name, folder):
+    """Compiles NAME.c beside this file into a library for LD_PRELOAD and gives its path."""
+    library = os.path.join(folder, name + ".so")
+    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), name + ".c")
+    subprocess.run([os.environ.get("CC", "cc"), "-O1", "-shared", "-fPIC", "-o", library, source, "-ldl"],
+                   check=True, capture_output=True, timeout=60)
+    return library
+
+
 def expect(answer, status, code=None):
     """Gives the answer back if it is the one expected."""
     if answer.status != status or (code is not None and answer.code() != code):

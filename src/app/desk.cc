@@ -38,6 +38,11 @@ void Desk::stop(Deadline deadline) {
   stopping_.store(true);
   waker_.wake();
   thread_.join();
+  // What was posted behind the last turn is done here, and what comes later where it comes from: nobody waits in vain.
+  const std::lock_guard lock{tasks_mutex_};
+  is_over_ = true;
+  for (const auto& task : tasks_) task(admit_, gate_);
+  tasks_.clear();
 }
 
 bool Desk::offer(std::uint16_t reactor, const ClaimRequest& request) {
@@ -60,6 +65,7 @@ void Desk::request(const GateRequest& request) {
 void Desk::post(std::function<void(Admit&, Gate&)> task) {
   {
     const std::lock_guard lock{tasks_mutex_};
+    if (is_over_) return task(admit_, gate_);
     tasks_.push_back(std::move(task));
   }
   has_tasks_.store(true, std::memory_order_release);

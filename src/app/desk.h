@@ -90,6 +90,7 @@ class Desk final : public AdmitPort {
   Admit admit_;
   std::mutex tasks_mutex_;
   std::vector<std::function<void(Admit&, Gate&)>> tasks_;
+  bool is_over_ = false;  // Under `tasks_mutex_`: the thread has ended, and tasks run under the mutex.
   std::atomic<bool> has_tasks_{false};
   mutable std::mutex counts_mutex_;
   AdmitCounts counts_;
