@@ -144,8 +144,20 @@ void Engine::answer_late(PaymentId payment, bool taken) {
     if (!settled) return answer_late(payment, taken);
     if (settled->settled == Settled::refund_due) refund_due();
   };
-  // A full queue leaves the payment undecided in the ledger; it is asked for again.
-  if (!writer_->submit(std::move(request))) log::warn("late_payment_waits", {{"payment", payment.text()}});
+  if (writer_->submit(std::move(request))) return;
+  // A full queue leaves the payment undecided in the ledger: `look_around` offers the decision again.
+  log::warn("late_payment_waits", {{"payment", payment.text()}});
+  const std::lock_guard lock{undecided_mutex_};
+  if (undecided_.size() < kReturnRingSize) undecided_.emplace_back(payment, taken);
+}
+
+void Engine::look_around() {
+  std::vector<std::pair<PaymentId, bool>> undecided;
+  {
+    const std::lock_guard lock{undecided_mutex_};
+    undecided.swap(undecided_);
+  }
+  for (const auto& [payment, taken] : undecided) answer_late(payment, taken);
 }
 
 void Engine::ask_for_late() {

@@ -13,7 +13,9 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace weir {
@@ -49,6 +51,8 @@ class Engine final : public http::Services {
   /// `wake_reactor` and `mailbox` belong to the front door; they must outlive `stop`.
   void start(http::Mailbox& mailbox, std::function<void(std::uint16_t)> wake_reactor);
   void start_by_hand(http::Mailbox& mailbox, std::function<void(std::uint16_t)> wake_reactor);
+  /// Once a second, from one thread: takes up what a full queue had no room for.
+  void look_around();
   /// Finishes what is under way, up to `deadline`, then joins every thread. Repeatable.
   void stop(Deadline deadline);
 
@@ -108,6 +112,9 @@ class Engine final : public http::Services {
   bool is_by_hand_ = false;
   std::atomic<bool> is_corrupt_{false};
   std::uint64_t withdrawals_ = 0;
+  std::mutex undecided_mutex_;
+  std::vector<std::pair<PaymentId, bool>> undecided_;  // Late money, and whether its units were taken; the next start
+                                                       // asks for those beyond kReturnRingSize.
 };
 
 }  // namespace weir

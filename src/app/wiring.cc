@@ -227,6 +227,7 @@ void Shop::reload_keys() {
 }
 
 void Shop::look_around() {
+  engine_->look_around();
   const Micros step = clock_.step();
   if (step > kClockStepMax || step < -kClockStepMax) {
     log::warn("clock_stepped", {{"by_ms", std::int64_t{step.count() / 1000}}});

@@ -42,7 +42,7 @@ class Shop final : public http::SandboxDesk {
   void stop();
   /// Reads the key files again (SIGHUP). The old keys stay when the new ones are not fit.
   void reload_keys();
-  /// Once a second: alarms that no request would notice.
+  /// Once a second: what no request would take up or notice.
   void look_around();
 
   [[nodiscard]] std::uint16_t port() const { return server_->port(); }
