@@ -115,7 +115,6 @@ Result<void> run_sale(CommandContext& context, const DemoFlags& flags, const Set
   order.item = kItem;
   order.are_buyers_new = true;
   order.server = shop.server.pid();
-  order.stop = &stop_on_signal();
   Rehearsal rehearsal;
   if (auto done = rehearse(order, **tokens, context.clock, rehearsal); !done) return done;
   if (auto written = crowd::write_report(flags.report, rehearsal.input, rehearsal.verdict); !written) return written;
@@ -161,6 +160,7 @@ void run(CommandContext& context, const DemoFlags& flags) {
   RehearsalOrder order;
   order.crowd.buyers = flags.buyers;
   order.crowd.burst_over = *span;
+  order.stop = &stop_on_signal();  // Before there is a folder to clear away.
   std::optional<TemporaryFolder> folder;
   if (!context.flags.contains("data")) {
     auto made = TemporaryFolder::make();

@@ -16,8 +16,12 @@ void tell(int signal) {
 }  // namespace
 
 const std::atomic<bool>& stop_on_signal() {
-  std::signal(SIGINT, &tell);
-  std::signal(SIGTERM, &tell);
+  static const bool is_installed = [] {
+    std::signal(SIGINT, &tell);
+    std::signal(SIGTERM, &tell);
+    return true;
+  }();
+  static_cast<void>(is_installed);
   return is_told;
 }
 
