@@ -20,15 +20,21 @@ std::size_t keep(char* data, std::size_t size, std::size_t count, void* out) {
 
 }  // namespace
 
+Result<std::string> read_token_file(const std::string& path) {
+  std::ifstream file{path};
+  std::string token;
+  if (std::getline(file, token) && !token.empty()) return token;
+  return fail(Failure::unfit, fmt::format("cannot read a token from '{}' (--token-file)", path));
+}
+
 Result<ApiClient> ApiClient::make(std::string url, const std::string& token_file) {
   ApiClient client;
   while (url.ends_with('/')) url.pop_back();
   client.url_ = std::move(url);
   if (token_file.empty()) return client;
-  std::ifstream file{token_file};
-  if (!std::getline(file, client.token_) || client.token_.empty()) {
-    return fail(Failure::unfit, fmt::format("cannot read a token from '{}' (--token-file)", token_file));
-  }
+  auto token = read_token_file(token_file);
+  if (!token) return std::unexpected(token.error());
+  client.token_ = std::move(*token);
   return client;
 }
 

@@ -7,6 +7,9 @@
 
 namespace weir {
 
+/// The one token in a file, for `--token-file`. Fails with `unfit`.
+[[nodiscard]] Result<std::string> read_token_file(const std::string& path);
+
 /// Asks a running server, for commands with `--url`.
 ///
 /// Threads: one owner thread. Blocking: waits for the network, at most ten seconds a call.

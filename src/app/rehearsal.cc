@@ -37,7 +37,6 @@ struct Market {
   Instant closes_at;
   Instant server_now;
   Ticks asked_at;
-  std::int64_t total = 0;
   std::int64_t free = 0;
 };
 
@@ -84,7 +83,6 @@ bool read_sale(const boost::json::object& sale, std::string_view item, Market& m
     market.opens_at = moment_of(sale, "opensAt");
     market.closes_at = moment_of(sale, "closesAt");
     market.purchase_url = text_of(*found, "purchaseUrl");
-    market.total = whole_of(*found, "total");
     market.free = whole_of(*found, "free");
     return true;
   }
@@ -121,9 +119,6 @@ Result<std::optional<Ticks>> opening_of(const Market& market) {
     return fail(Failure::unfit, fmt::format("the sale opens at {}, which is too far away to wait for: open it with "
                                             "`weir sale open`",
                                             iso_text(market.opens_at)));
-  }
-  if (market.purchase_url.empty() && market.free == 0 && market.total == 0) {
-    return fail(Failure::unfit, "the item has no units");
   }
   return std::optional{market.asked_at + wait + kOpeningMargin};
 }
@@ -241,10 +236,10 @@ Result<void> rehearse(const RehearsalOrder& order, const crowd::TokenSource& tok
 std::string rehearsal_text(const Rehearsal& rehearsal) {
   const crowd::RunResult& run = rehearsal.run;
   std::string out = rehearsal.verdict.sentence + "\n\n";
-  append_line(
-      out, "presses",
-      fmt::format("{} offered, {} answered, {} without an answer, {} of them retries", crowd::with_commas(run.offered),
-                  crowd::with_commas(run.answered), crowd::with_commas(run.failed), crowd::with_commas(run.retries)));
+  append_line(out, "presses",
+              fmt::format("{} offered ({} retries among them), {} answered, {} without an answer",
+                          crowd::with_commas(run.offered), crowd::with_commas(run.retries),
+                          crowd::with_commas(run.answered), crowd::with_commas(run.failed)));
   for (std::size_t i = 0; i < crowd::kOutcomeCount; ++i) {
     if (run.outcomes[i] == 0) continue;
     append_line(out, fmt::format("  {}", crowd::name(static_cast<crowd::Outcome>(i))),

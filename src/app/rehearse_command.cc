@@ -1,3 +1,4 @@
+#include "app/api_client.h"
 #include "app/command.h"
 #include "app/crowd_tokens.h"
 #include "app/rehearsal.h"
@@ -6,7 +7,6 @@
 #include "base/time_text.h"
 
 #include <cstdio>
-#include <fstream>
 #include <memory>
 
 #include <fmt/format.h>
@@ -40,13 +40,8 @@ Result<std::string> admin_token_of(CommandContext& context, const Settings& sett
   if (flags.token_file.empty() && flags.tokens_file.empty()) {
     return issue_admin_token(settings, context.clock, context.random);
   }
-  std::string token;
-  if (flags.token_file.empty()) return token;
-  std::ifstream file{flags.token_file};
-  if (!std::getline(file, token) || token.empty()) {
-    return fail(Failure::unfit, fmt::format("cannot read a token from '{}' (--token-file)", flags.token_file));
-  }
-  return token;
+  if (flags.token_file.empty()) return std::string{};
+  return read_token_file(flags.token_file);
 }
 
 void run(CommandContext& context, RehearseFlags& flags) {
