@@ -44,7 +44,7 @@ void run(std::string_view body) {
     CHECK(!ours.error().empty());
     return;  // Ours refuses more: repeated members, many members.
   }
-  // An exponent that no number of theirs holds is lawful JSON all the same; ours is then no whole number.
+  // An exponent that no number of theirs can hold is lawful JSON all the same, and they stop reading there.
   if (error == boost::json::error::exponent_overflow) return;
   CHECK(!error && theirs.is_object());
   CHECK(theirs.as_object().size() == ours->size());
