@@ -16,22 +16,6 @@ namespace {
 
 using History = std::vector<Event>;
 
-std::string first_of(const Report& report) {
-  if (report.is_clean()) return "nothing was found";
-  const Finding& finding = report.findings.front();
-  return std::string(name(finding.rule)) + " at event " + std::to_string(finding.event) + ": " + finding.text;
-}
-
-/// Few units, many buyers, nothing comes back: every refusal is final but for payment.
-LawfulOptions plain() {
-  LawfulOptions options;
-  options.terms.total_units = 60;
-  options.repeats = 200;
-  options.looks = 400;
-  options.shelves = 40;
-  return options;
-}
-
 LawfulOptions busy(std::uint64_t seed) {
   LawfulOptions options = plain();
   options.seed = seed;

@@ -273,4 +273,19 @@ std::vector<Event> Model::run() {
 
 std::vector<Event> lawful_history(const LawfulOptions& options) { return Model(options).run(); }
 
+LawfulOptions plain() {
+  LawfulOptions options;
+  options.terms.total_units = 60;
+  options.repeats = 200;
+  options.looks = 400;
+  options.shelves = 40;
+  return options;
+}
+
+std::string first_of(const Report& report) {
+  if (report.is_clean()) return "nothing was found";
+  const Finding& finding = report.findings.front();
+  return std::string(name(finding.rule)) + " at event " + std::to_string(finding.event) + ": " + finding.text;
+}
+
 }  // namespace weir::auditor

@@ -4,6 +4,7 @@
 #include "base/random.h"
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace weir::auditor {
@@ -28,5 +29,11 @@ struct LawfulOptions {
 /// Every question takes effect at one instant between its sending and its answer, in the order of those instants, on a
 /// plain model of a sale. Expiries are known to the observer half the time.
 [[nodiscard]] std::vector<Event> lawful_history(const LawfulOptions& options);
+
+/// Few units, many buyers, nothing comes back: every refusal is final but for payment.
+[[nodiscard]] LawfulOptions plain();
+
+/// The first finding in words, for a test that fails.
+[[nodiscard]] std::string first_of(const Report& report);
 
 }  // namespace weir::auditor
