@@ -11,6 +11,7 @@ namespace weir {
 struct SipKey {
   std::uint64_t k0 = 0;
   std::uint64_t k1 = 0;
+  bool operator==(const SipKey&) const = default;
 };
 
 /// SipHash-2-4 (Aumasson and Bernstein, 2012), 64-bit result: a keyed hash that a stranger cannot steer, for every

@@ -31,6 +31,7 @@ class Examination {
     look_at_tokens();
     for (const KeyFile& key : machine_.keys) look_at_key(key);
     look_at_shared_keys();
+    look_at_stores();
     look_at_data();
     look_at_settings_file();
     look_at_capacity();
@@ -200,6 +201,33 @@ class Examination {
         if (!one_file && !one_content && keys[i].path != keys[j].path) continue;
         fatal(keys[j].setting, fmt::format("the same secret as {}: whoever learns one has both", keys[i].setting));
       }
+    }
+  }
+
+  /// Whether any of these servers is reached over a network.
+  static bool is_remote(const std::vector<std::string>& endpoints) {
+    return std::ranges::any_of(endpoints, [](const std::string& text) {
+      const Parsed<HostPort> endpoint = parse_host_port(text);
+      return endpoint && !is_loopback(endpoint->host);
+    });
+  }
+
+  [[nodiscard]] bool is_from_data(const std::string& path) const { return path.starts_with(settings_.data + "/"); }
+
+  void look_at_stores() {
+    if (settings_.gate == GateKind::redis) {
+      if (settings_.redis_tls == OnOff::off && is_remote(settings_.redis_nodes)) {
+        warn("redis.tls", "off: buyers' names and the password cross the network in the clear");
+      }
+      if (is_from_data(settings_.auth_hs256_secret_file)) {
+        warn("auth.hs256_secret_file",
+             "in the data folder: every node needs the same key, or a buyer's token is good at one of them only");
+      }
+    }
+    const bool is_plain = settings_.kafka_security == KafkaSecurity::plaintext ||
+                          settings_.kafka_security == KafkaSecurity::sasl_plaintext;
+    if (settings_.queue == QueueKind::kafka && is_plain && is_remote(settings_.kafka_brokers)) {
+      warn("kafka.security", "not encrypted: buyers' names cross the network in the clear");
     }
   }
 

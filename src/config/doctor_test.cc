@@ -123,6 +123,15 @@ const std::vector<Case>& cases() {
          set.facts.permissions = 0666;
          s.machine.keys.push_back(set);
        }},
+      {"a key of one node", warning, "auth.hs256_secret_file", [](Shop& s) { s.settings.gate = GateKind::redis; }},
+      {"a gate in the clear", warning, "redis.tls",
+       [](Shop& s) {
+         s.settings.gate = GateKind::redis;
+         s.settings.auth_hs256_secret_file = "/etc/weir/auth.secret";
+         s.settings.redis_nodes = {"127.0.0.1:6379", "10.0.0.9:6379"};
+       }},
+      {"a log in the clear", warning, "kafka.security",
+       [](Shop& s) { s.settings.queue = QueueKind::kafka, s.settings.kafka_brokers = {"k1.example:9092"}; }},
       {"open data", fatal, "data", [](Shop& s) { s.machine.data.permissions = 0755; }},
       {"data of another", warning, "data", [](Shop& s) { s.machine.data.is_ours = false; }},
       {"data that is cleared", warning, "data", [](Shop& s) { s.settings.data = "/tmp/weir"; }},

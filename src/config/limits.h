@@ -142,6 +142,24 @@ inline constexpr std::size_t kGateTableBytesMax = std::size_t{64}
 inline constexpr int kKnownBuyerTriesMax = 8;             // Reads that a release may disturb before the desk is asked.
 inline constexpr int kShelfReadTriesMax = 1000;           // The same for a shelf; each needs two changes in between.
 
+// Shared gate.
+inline constexpr std::int64_t kGateEpochMax = 8'000'000;  // Of one sale: the epoch is the head of a version.
+inline constexpr std::int64_t kGateVersionMax = std::int64_t{1} << 40;  // Of one item's counts, in one epoch.
+inline constexpr std::int64_t kGateOlderEpochsMax = 64;                 // Dropped by one call.
+inline constexpr std::int64_t kGatePinAgeUs = 100'000;                  // The pin is asked for again after that.
+inline constexpr std::int64_t kRedisConnectUs = 1'000'000;  // From the first packet to the first useful answer.
+inline constexpr std::int64_t kRedisBackOffUs = 50'000;     // After a node was not reached; doubles up to the next.
+inline constexpr std::int64_t kRedisBackOffMaxUs = 2'000'000;
+inline constexpr std::int64_t kRedisMapAgeMinUs = 100'000;            // Between two readings of a cluster's map.
+inline constexpr std::size_t kRedisNodesMax = 1000;                   // Of a cluster.
+inline constexpr int kRedisRedirectsMax = 5;                          // Of one request.
+inline constexpr std::size_t kRedisPipelineMax = 16;                  // Scripts of a build sent together.
+inline constexpr int kRedisMapTriesMax = 8;                           // Nodes asked for the map, one after the other.
+inline constexpr std::size_t kRedisReplyBytesMax = 64 * 1024 * 1024;  // One answer.
+inline constexpr std::size_t kRedisReadBytes = 64 * 1024;
+inline constexpr std::size_t kRedisScanCount = 500;         // Holds listed by one round trip.
+inline constexpr std::size_t kRedisListedMax = 40'000'000;  // Holds listed by one call.
+
 // Ledger.
 inline constexpr std::int64_t kLedgerReserveBytes = 16 * 1024 * 1024;  // Kept free for payments.
 inline constexpr std::int64_t kLedgerLogBytesMax = 512 * 1024 * 1024;  // The log: no claims beyond it.
@@ -155,14 +173,81 @@ inline constexpr std::size_t kChangeKeyBytesMax = 255;     // The key of a stock
 inline constexpr std::int64_t kPayWithinUsMin = 1'000;
 inline constexpr std::int64_t kPayWithinUsMax = 366LL * 86'400 * 1'000'000;
 
+// The ledger on PostgreSQL.
+inline constexpr std::int64_t kPostgresCallUsMin = 50'000;          // However near the deadline.
+inline constexpr std::int64_t kPostgresCallUsMax = 5'000'000;       // One call, with reconnecting and repeats.
+inline constexpr std::int64_t kPostgresStatementUsMax = 2'000'000;  // One statement with its locks, by the server.
+inline constexpr std::int64_t kPostgresIdleUsMax = 5'000'000;       // A session that sleeps in a transaction loses it.
+inline constexpr std::int64_t kPostgresEndWaitUs = 1'000'000;       // How long a lost session may take to end.
+inline constexpr std::int64_t kPostgresLongUsMax = 60'000'000;      // Snapshots, audits: reads of everything.
+inline constexpr std::int64_t kPostgresMigrateUsMax = 60'000'000;
+inline constexpr std::int64_t kPostgresMoveUsMax = 600'000'000;  // A whole ledger into an empty database.
+inline constexpr int kPostgresTriesMax = 8;                      // Of one transaction that others are in the way of.
+inline constexpr std::size_t kPostgresLockBuckets = 256;         // Payments and request keys are locked by these.
+inline constexpr int kPostgresFetchRows = 10'000;                // Of a long read, at once.
+inline constexpr std::size_t kOutboxBatchMax = 1024;             // Releases, retakes, parked messages at once.
+
+// The shared log.
+inline constexpr std::size_t kClaimMessageBytesMax = 16 * 1024;
+inline constexpr std::size_t kPublishInFlightMax = 1024;       // Of one process: published and not yet acknowledged.
+inline constexpr std::int64_t kPublishDeadlineUs = 3'000'000;  // After it a publish is given up as unknown.
+inline constexpr std::int64_t kProducerRestUs = 1'000'000;     // A producer that broke for good waits this long.
+inline constexpr std::int64_t kKafkaEndUsMax = 5'000'000;      // To leave the group, and again to end the client.
+inline constexpr std::int64_t kLogPollUsMax = 60'000'000;  // A consumer that is silent for longer is taken for dead.
+inline constexpr std::size_t kLogBatchBytesMax = 1024 * 1024;      // Of one batch; one larger record comes alone.
+inline constexpr std::size_t kLogFetchBytesMax = 4 * 1024 * 1024;  // Fetched ahead, all partitions together.
+inline constexpr std::size_t kLogPartitionsMax = 4096;             // Of one topic.
+inline constexpr std::size_t kDeadLettersMax = 256;                // Published at once.
+inline constexpr int kTopicReplicasMin = 3;  // Below these a claim that was answered 202 may be lost.
+inline constexpr int kTopicInSyncMin = 2;
+inline constexpr std::int64_t kTopicRetentionUsMin = 86'400'000'000;  // The longest that recording may stand still.
+inline constexpr std::int64_t kTopicMessageBytesMin = 2 * 16 * 1024;  // The largest claim, its key and headers.
+
+// A sale of several processes.
+inline constexpr std::int64_t kLeaseUs = 3'000'000;          // A gate's state may be believed this long.
+inline constexpr std::int64_t kLeaseLookUs = 250'000;        // How often it is read.
+inline constexpr std::int64_t kShelfAgeUsMax = 200'000;      // A snapshot that is older refuses nobody.
+inline constexpr std::int64_t kShelfLookUs = 60'000;         // How often shelves are asked for.
+inline constexpr std::int64_t kSharedWaitUs = 1'000'000;     // One question to a gate, a ledger or a log.
+inline constexpr std::int64_t kLogTakeWaitUs = 50'000;       // How long a recorder waits for new records.
+inline constexpr std::int64_t kRedriveAgeUs = 6'000'000;     // Then a hold in flight is driven again.
+inline constexpr std::int64_t kBuilderSilentUs = 5'000'000;  // Then another one takes the build over.
+inline constexpr std::int64_t kBuilderBeatUs = 1'000'000;    // How often a builder says that he lives.
+inline constexpr std::int64_t kGateNotOpenUs = 2'000'000;    // The ledger says OPEN, the gate does not: then a build.
+inline constexpr std::int64_t kGateLookUs = 500'000;         // How often a worker looks at each gate.
+inline constexpr std::int64_t kTotalsApartUs = 2'000'000;    // Gate and ledger differ in a total: then a build.
+inline constexpr std::int64_t kUpkeepRestUs = 100'000;       // After trouble, before the next try.
+inline constexpr std::size_t kDrivenMax = 65'536;            // Holds that were driven again and are not settled yet.
+inline constexpr std::size_t kBuildBatchMax = 4096;          // Holds or ids of one step of a build.
+
+// A front door on a shared gate.
+inline constexpr std::int64_t kCatalogLookUs = 500'000;      // How often the catalog is read again.
+inline constexpr std::int64_t kSoldLookUs = 1'000'000;       // How often the ledger is asked what was paid for.
+inline constexpr std::int64_t kShelfIdleLookUs = 1'000'000;  // Counts of sales that do not sell now.
+inline constexpr std::int64_t kOwnerLookUs = 1'000'000;      // Who holds units of a sold-out sale: at most this often.
+inline constexpr std::int64_t kOwnerListUs = 5'000'000;      // One list of them may take so long.
+inline constexpr std::int64_t kOwnerPatienceUs = 5'000'000;  // Then the crowd is refused without such a list.
+inline constexpr std::int64_t kRowWaitUs = 1'000'000;  // A cancel or a payment waits this long for its order's row,
+inline constexpr std::int64_t kRowLookUs = 20'000;     // and looks this often,
+inline constexpr std::size_t kRowWaitersMax = 1024;    // so many at a time.
+inline constexpr std::int64_t kClockSkewUsMax = 2'000'000;  // From the ledger's clock: then nothing is promised.
+
 static_assert(kGateBatchMax <= kLedgerBatchMax);
+static_assert(kGateEpochMax <= INT64_MAX / kGateVersionMax, "an epoch and a count fit one version");
 static_assert(kHeaderBytesMax + kBodyBytesMax + kChunkFrameBytesMax + kTrailerBytesMax + 1024 <= kReadBytesMax,
               "a whole request fits what one connection may hold");
 static_assert(kInFlightMax <= kQueueRingSize, "what is admitted always fits the queue");
 static_assert(kAnswerRingSize >= 2 * kClaimRingSize, "every claim of a reactor finds room for its answer");
 static_assert(kMailboxMax >= kLookupQueueMax, "every look-up finds room for its answer");
 static_assert(kClaimDeadlineUs < kAnswerDeadlineUs, "the desk gives up before the front door does");
+static_assert(kLedgerWaitUs <= kPostgresStatementUsMax && kPostgresStatementUsMax < kPostgresCallUsMax);
 static_assert(kExpireStepMax <= kExpireBatchMax && kSettleBatchMax <= kLedgerBatchMax);
+static_assert(kPublishDeadlineUs < kClaimDeadlineUs, "what became of a publish is heard before the deadline");
+static_assert(kPublishInFlightMax <= kInFlightMax);
+static_assert(kLeaseLookUs * 4 <= kLeaseUs, "one failed look does not end a lease");
+static_assert(kShelfLookUs * 3 <= kShelfAgeUsMax, "one slow look does not make a shelf stale");
+static_assert(kRowWaitUs < kAnswerDeadlineUs, "who waits for a row is answered in time");
+static_assert(kRedriveAgeUs >= 2 * kPublishDeadlineUs, "who published first has been heard");
 static_assert(kRecordPatienceUs + kLedgerWaitUs < kClaimDeadlineUs,
               "a refusal by storage is heard before the deadline");
 static_assert(kUnitsPerItemMax < 2'147'483'648, "counts stay exact in every store's numbers");

@@ -1,5 +1,6 @@
 #include "config/secret_file.h"
 
+#include "base/durable_file.h"
 #include "base/encoding.h"
 #include "config/limits.h"
 
@@ -39,12 +40,6 @@ std::unexpected<Error> unfit(std::string_view setting, const std::string& path, 
   return fail(Failure::unfit, fmt::format("{}: {} {}", setting, path, what));
 }
 
-std::string folder_of(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
-
 bool write_all(int fd, std::string_view bytes) {
   while (!bytes.empty()) {  // Every turn writes at least one byte or ends.
     const ssize_t written = ::write(fd, bytes.data(), bytes.size());
@@ -55,24 +50,23 @@ bool write_all(int fd, std::string_view bytes) {
 }
 
 /// Makes `path` with `content` in one step: a finished file appears under the name, or nothing does. An existing file
-/// is left as it is.
-bool make_file(const std::string& path, std::string_view content, std::string_view suffix) {
+/// is left as it is. Null, or why not.
+std::optional<std::string> make_file(const std::string& path, std::string_view content, std::string_view suffix) {
   const std::string draft = fmt::format("{}.{}", path, suffix);
-  bool linked = false;
   {
     const File file(::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-    if (!file.is_open()) return false;
-    const bool written = write_all(file.fd(), content) && ::fsync(file.fd()) == 0;
-    linked = written && (::link(draft.c_str(), path.c_str()) == 0 || errno == EEXIST);
+    if (!file.is_open() || !write_all(file.fd(), content)) {
+      const std::string why = std::strerror(errno);
+      if (file.is_open()) ::unlink(draft.c_str());
+      return why;
+    }
   }
-  ::unlink(draft.c_str());
-  const File folder(::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  return linked && folder.is_open() && ::fsync(folder.fd()) == 0;
+  const auto named = publish_draft(draft, path);
+  return named ? std::nullopt : std::optional{named.error().message};
 }
 
-}  // namespace
-
-Result<std::string> read_secret_file(const std::string& path, std::string_view setting) {
+/// The bytes of a plain file without one trailing newline, between `least` and kSecretBytesMax of them.
+Result<std::string> read_bytes(const std::string& path, std::string_view setting, std::size_t least) {
   const File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file.is_open()) return unfit(setting, path, fmt::format("cannot be read: {}", std::strerror(errno)));
   struct stat facts{};
@@ -87,10 +81,22 @@ Result<std::string> read_secret_file(const std::string& path, std::string_view s
   }
   std::string secret(buffer.data(), size);
   if (secret.ends_with('\n')) secret.pop_back();
-  if (secret.size() < kSecretBytesMin || secret.size() > kSecretBytesMax) {
-    return unfit(setting, path, fmt::format("must hold {} to {} bytes", kSecretBytesMin, kSecretBytesMax));
+  if (secret.size() < least || secret.size() > kSecretBytesMax) {
+    return unfit(setting, path, fmt::format("must hold {} to {} bytes", least, kSecretBytesMax));
   }
   return secret;
+}
+
+}  // namespace
+
+Result<std::string> read_secret_file(const std::string& path, std::string_view setting) {
+  return read_bytes(path, setting, kSecretBytesMin);
+}
+
+Result<std::string> read_password_file(const std::string& path, std::string_view setting) {
+  Result<std::string> password = read_bytes(path, setting, 1);
+  if (password && password->find('\0') != std::string::npos) return unfit(setting, path, "holds a zero byte");
+  return password;
 }
 
 Result<std::string> read_or_make_secret_file(const std::string& path, std::string_view setting, Random& random) {
@@ -100,9 +106,12 @@ Result<std::string> read_or_make_secret_file(const std::string& path, std::strin
     std::string raw(bytes.size(), '\0');
     std::memcpy(raw.data(), bytes.data(), bytes.size());
     const std::string suffix = fmt::format("new-{:016x}", random.next());
-    if (!make_file(path, hex_text(raw) + '\n', suffix)) {
-      return unfit(setting, path, fmt::format("cannot be made: {}", std::strerror(errno)));
+    if (const auto why = make_file(path, hex_text(raw) + '\n', suffix)) {
+      return unfit(setting, path, fmt::format("cannot be made: {}", *why));
     }
+  } else {
+    // Whoever made it may have ended before its name was durable. Where a folder cannot be synced, nobody here made it.
+    static_cast<void>(sync_folder_of(path));
   }
   return read_secret_file(path, setting);
 }

@@ -14,6 +14,9 @@ namespace weir {
 /// kSecretBytesMax bytes. The message names the setting and never the content.
 [[nodiscard]] Result<std::string> read_secret_file(const std::string& path, std::string_view setting);
 
+/// The same for a password that a store wants to hear: at least one byte, none of them zero.
+[[nodiscard]] Result<std::string> read_password_file(const std::string& path, std::string_view setting);
+
 /// Reads the secret, or makes it first if there is no such file: 32 random bytes as 64 hexadecimal digits, readable by
 /// this user only, complete or absent whatever crashes. Two processes that begin at once end with the same secret.
 /// Blocking: waits for storage. For the start of the process only.

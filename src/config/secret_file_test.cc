@@ -45,6 +45,14 @@ TEST_F(SecretFile, OneTrailingNewlineIsNotPartOfTheKey) {
   EXPECT_EQ(read_secret_file(write(with_nul), "s").value(), with_nul);
 }
 
+TEST_F(SecretFile, APasswordMayBeShortAndIsNeverEmpty) {
+  EXPECT_EQ(read_password_file(write("pw\n"), "s").value(), "pw");
+  EXPECT_FALSE(read_password_file(write("\n"), "s"));
+  const Result<std::string> cut = read_password_file(write(std::string("pw\0x", 4)), "redis.password_file");
+  ASSERT_FALSE(cut) << "a store would read it up to the zero byte";
+  EXPECT_THAT(cut.error().message, HasSubstr("redis.password_file"));
+}
+
 TEST_F(SecretFile, KeysUnder32BytesAreRefusedByName) {
   const Result<std::string> shorter = read_secret_file(write(std::string(31, 'k') + "\n"), "auth.hs256_secret_file");
   ASSERT_FALSE(shorter);

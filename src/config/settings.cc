@@ -222,20 +222,7 @@ bool may_be_empty(const SettingDeclaration& declaration) {
   return declaration.default_text.empty() || declaration.kind == Kind::number;
 }
 
-Parsed<void> check_stores(const Settings& settings) {
-  const bool memory = settings.gate == GateKind::memory;
-  const bool direct = settings.queue == QueueKind::direct;
-  const bool sqlite = settings.ledger == LedgerKind::sqlite;
-  if (memory && direct && sqlite) return {};
-  if (sqlite) return refuse("ledger sqlite belongs to one process: it goes with gate memory and queue direct only");
-  if (memory && !direct) return refuse("gate memory knows one process, queue kafka serves several: use gate redis");
-  return refuse(
-      "the stores redis, kafka and postgres are not built into this version: use gate memory, queue direct "
-      "and ledger sqlite");
-}
-
 Parsed<void> check_together(const Settings& settings) {
-  if (Parsed<void> stores = check_stores(settings); !stores) return stores;
   const bool same = settings.http_listen == settings.ops_listen;
   if (same && !settings.http_listen.ends_with(":0")) {
     return refuse(fmt::format("http.listen and ops.listen are both {}: the operations listener needs its own address",

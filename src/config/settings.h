@@ -20,6 +20,9 @@ enum class Mode : std::uint8_t { development, production };
 enum class GateKind : std::uint8_t { memory, redis };
 enum class QueueKind : std::uint8_t { direct, kafka };
 enum class LedgerKind : std::uint8_t { sqlite, postgres };
+enum class OnOff : std::uint8_t { off, on };
+enum class KafkaSecurity : std::uint8_t { plaintext, ssl, sasl_plaintext, sasl_ssl };
+enum class SaslMechanism : std::uint8_t { plain, scram_sha_256, scram_sha_512 };
 
 /// Where a value came from; a later one wins.
 enum class SettingSource : std::uint8_t { built_in, file, environment, flag };
@@ -51,9 +54,29 @@ struct Settings {
   QueueKind queue = QueueKind::direct;
   LedgerKind ledger = LedgerKind::sqlite;
   std::int64_t sqlite_reserve_bytes = 0;
+
   std::vector<std::string> redis_nodes;
+  std::string redis_user;
+  std::string redis_password_file;
+  OnOff redis_tls = OnOff::off;
+  std::string redis_ca_file;  // Empty: what the machine trusts. So below.
+
   std::vector<std::string> kafka_brokers;
+  std::string kafka_topic;
+  std::string kafka_dead_letter_topic;
+  std::string kafka_group;
+  std::string kafka_instance_id;  // Empty: the group forgets a worker that leaves.
+  KafkaSecurity kafka_security = KafkaSecurity::plaintext;
+  std::string kafka_ca_file;
+  std::string kafka_certificate_file;
+  std::string kafka_key_file;
+  std::string kafka_key_password_file;
+  SaslMechanism kafka_sasl_mechanism = SaslMechanism::scram_sha_512;
+  std::string kafka_sasl_user;
+  std::string kafka_sasl_password_file;
+
   std::string postgres_dsn;
+  std::string postgres_password_file;
 
   std::string auth_hs256_secret_file;  // Empty only when `auth_jwks_file` is set and this is not.
   std::string auth_jwks_file;
@@ -97,7 +120,8 @@ enum class SettingKind : std::uint8_t {
 /// Where the value goes.
 using SettingPlace = std::variant<std::string Settings::*, std::int64_t Settings::*, bool Settings::*,
                                   std::vector<std::string> Settings::*, Mode Settings::*, GateKind Settings::*,
-                                  QueueKind Settings::*, LedgerKind Settings::*, log::Level Settings::*>;
+                                  QueueKind Settings::*, LedgerKind Settings::*, OnOff Settings::*,
+                                  KafkaSecurity Settings::*, SaslMechanism Settings::*, log::Level Settings::*>;
 
 /// One setting, declared once: its flag, file key, variable, page in the docs and line of `--print-config` follow.
 struct SettingDeclaration {
@@ -110,7 +134,7 @@ struct SettingDeclaration {
   std::int64_t least = 0;  // Numbers and seconds.
   std::int64_t most = 0;
   std::string_view choices = {};  // Words by enumerator, separated by `|`.
-  bool secret = false;            // The value itself is secret: never a flag, never printed.
+  bool secret = false;            // The value may hold a secret: never a flag, printed without it.
   std::string_view help = {};     // One sentence.
 };
 

@@ -108,6 +108,17 @@ TEST(Settings, EveryChoiceHasOneWordForEachEnumerator) {
   EXPECT_EQ(load_settings(flags({{"log.level", "warn"}}))->log_level, log::Level::warn);
   EXPECT_EQ(load_settings(flags({{"log.level", "error"}}))->log_level, log::Level::error);
   EXPECT_EQ(load_settings(flags({{"mode", "production"}}))->mode, Mode::production);
+  EXPECT_EQ(load_settings(flags({{"gate", "redis"}}))->gate, GateKind::redis);
+  EXPECT_EQ(load_settings(flags({{"queue", "kafka"}}))->queue, QueueKind::kafka);
+  EXPECT_EQ(load_settings(flags({{"ledger", "postgres"}}))->ledger, LedgerKind::postgres);
+  EXPECT_EQ(load_settings(flags({{"redis.tls", "on"}}))->redis_tls, OnOff::on);
+  EXPECT_EQ(load_settings(flags({{"kafka.security", "ssl"}}))->kafka_security, KafkaSecurity::ssl);
+  EXPECT_EQ(load_settings(flags({{"kafka.security", "sasl_plaintext"}}))->kafka_security,
+            KafkaSecurity::sasl_plaintext);
+  EXPECT_EQ(load_settings(flags({{"kafka.security", "sasl_ssl"}}))->kafka_security, KafkaSecurity::sasl_ssl);
+  EXPECT_EQ(load_settings(flags({{"kafka.sasl_mechanism", "plain"}}))->kafka_sasl_mechanism, SaslMechanism::plain);
+  EXPECT_EQ(load_settings(flags({{"kafka.sasl_mechanism", "scram-sha-256"}}))->kafka_sasl_mechanism,
+            SaslMechanism::scram_sha_256);
 }
 
 TEST(Settings, UnknownNamesAreRefusedWithTheNearestKnownOne) {
@@ -217,20 +228,6 @@ TEST(Settings, SecretsAreNeverFlags) {
   EXPECT_THAT(refusal(flags({{"postgres.dsn", "password=x"}})), Not(HasSubstr("password")));
 }
 
-TEST(Settings, OnlyLawfulStoresThatAreBuiltInStart) {
-  const auto stores = [](std::string gate, std::string queue, std::string ledger) {
-    return refusal(flags({{"gate", gate}, {"queue", queue}, {"ledger", ledger}}));
-  };
-  EXPECT_EQ(stores("memory", "direct", "sqlite"), "accepted");
-  EXPECT_THAT(stores("memory", "direct", "postgres"), HasSubstr("not built into this version"));
-  EXPECT_THAT(stores("redis", "direct", "postgres"), HasSubstr("not built into this version"));
-  EXPECT_THAT(stores("redis", "kafka", "postgres"), HasSubstr("not built into this version"));
-  EXPECT_THAT(stores("redis", "direct", "sqlite"), HasSubstr("one process"));
-  EXPECT_THAT(stores("redis", "kafka", "sqlite"), HasSubstr("one process"));
-  EXPECT_THAT(stores("memory", "kafka", "sqlite"), HasSubstr("one process"));
-  EXPECT_THAT(stores("memory", "kafka", "postgres"), HasSubstr("use gate redis"));
-}
-
 TEST(Settings, TheTwoListenersNeverShareAnAddress) {
   EXPECT_THAT(refusal(flags({{"ops.listen", "127.0.0.1:8080"}})), HasSubstr("own address"));
   EXPECT_EQ(refusal(flags({{"ops.listen", "127.0.0.1:0"}, {"http.listen", "127.0.0.1:0"}})), "accepted");
@@ -268,6 +265,7 @@ TEST(Settings, PrintedSettingsReadBackAsTheSameAndHideSecrets) {
   ASSERT_TRUE(settings) << settings.error();
   const std::string printed = print_config(*settings);
   EXPECT_THAT(printed, Not(HasSubstr("hunter2")));
+  EXPECT_THAT(printed, HasSubstr("postgres.dsn = \"host=db password=(hidden)\""));
   EXPECT_THAT(printed, HasSubstr("sale.pay_within_s = 600  # s, 1 to 86400; default\n"));
   EXPECT_THAT(printed, HasSubstr("http.trusted_proxies = [\"10.0.0.0/8\", \"::1\"]"));
   EXPECT_THAT(printed, HasSubstr("; flag\n"));

@@ -1,6 +1,7 @@
 #include "config/settings_text.h"
 
 #include "base/json_text.h"
+#include "config/dsn_text.h"
 
 #include <algorithm>
 
@@ -29,7 +30,7 @@ std::string list_text(std::string_view joined) {
 }
 
 std::string toml_value(const SettingDeclaration& declaration, const std::string& text) {
-  if (declaration.secret && !text.empty()) return quoted("(hidden)");
+  if (declaration.secret) return quoted(dsn_without_secrets(text));
   switch (declaration.kind) {
     case SettingKind::number:
     case SettingKind::seconds:
@@ -94,6 +95,19 @@ A secret is never a flag, because every user of the machine can read those. `{da
 
 )";
 
+constexpr std::string_view kPageEnd = R"(
+Which stores go together:
+
+| Gate | Queue | Ledger | Processes |
+|---|---|---|---|
+| memory | direct | sqlite | one `weir serve` on one machine; no server needed |
+| memory | direct | postgres | one `weir serve` that keeps its record in PostgreSQL |
+| redis | kafka | postgres | several `weir api` and `weir worker` |
+
+`redis` + `direct` + `postgres` is not in this version. Any other combination, and a store whose settings are missing,
+is refused at start with the reason. [distributed.md](distributed.md) goes from the first row to the last.
+)";
+
 }  // namespace
 
 std::string print_config(const Settings& settings) {
@@ -114,10 +128,7 @@ std::string settings_page() {
     out += fmt::format("| `{}` | {} | {} | {} |\n", declaration.key, default_cell(declaration), form_text(declaration),
                        declaration.help);
   }
-  out +=
-      "\nWhich stores go together: `memory` + `direct` + `sqlite` is built into this version. `memory` + `direct` + "
-      "`postgres`,\n`redis` + `direct` + `postgres` and `redis` + `kafka` + `postgres` are lawful and refused at "
-      "start until their adapters\nare part of a release. Any other combination is refused with the reason.\n";
+  out += kPageEnd;
   return out;
 }
 

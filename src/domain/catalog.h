@@ -16,6 +16,7 @@ struct Tenant {
   std::vector<std::string> domains;  // Lower case, without a port. Empty on a single tenant: any Host.
   SipKey order_id_key_0;             // Two keys make the 128 bits of a derived order id; kept in the ledger for ever.
   SipKey order_id_key_1;
+  bool operator==(const Tenant&) const = default;
 };
 
 /// What is for sale, as one value that never changes: readers keep the snapshot they took, changes make a new one.

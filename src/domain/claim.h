@@ -33,6 +33,7 @@ struct Hold {
   BuyerKey buyer_key;
   bool sold = false;     // Paid; false while the order is PENDING.
   bool recorded = true;  // False: the ledger never had it, so its id is not remembered as ended when it is released.
+  BuyerName buyer{};     // For a gate that several processes share: it adopts by name. Others do not look at it.
 };
 
 }  // namespace weir

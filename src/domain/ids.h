@@ -84,7 +84,7 @@ struct Id128 {
       if (c >= '0' && c <= '9')
         digit = static_cast<std::uint64_t>(c - '0');
       else if (c >= 'a' && c <= 'f')
-        digit = static_cast<std::uint64_t>(c - 'a' + 10);
+        digit = static_cast<std::uint64_t>(c - 'a') + 10;
       else
         return std::nullopt;
       std::uint64_t& word = i < 16 ? id.high : id.low;

@@ -39,6 +39,8 @@ enum class Fate : std::uint8_t {
   decided,        // The ledger refused it; see `recording`.
   not_persisted,  // Certain that nothing happened.
   unknown,        // It may have happened.
+  handed_over,    // It may have happened, or will: whoever looks after the gate's list drives it on. Nothing is given
+                  // back, and no other outcome follows here.
 };
 
 struct Outcome {

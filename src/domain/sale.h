@@ -23,6 +23,7 @@ struct Sale {
   std::int32_t limit_per_buyer = 1;
   Micros pay_within{600'000'000};
   std::string secret;  // Empty: the purchase address has no key.
+  bool operator==(const Sale&) const = default;
 };
 
 /// One product of a sale with counted stock.
@@ -33,6 +34,7 @@ struct Item {
   std::string title;
   Money price;
   std::int64_t total = 0;
+  bool operator==(const Item&) const = default;
 };
 
 /// Where a sale stands. Spelled in capitals outside. `waiting_room` is reported by sales that have one.

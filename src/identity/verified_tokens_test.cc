@@ -1,5 +1,7 @@
 #include "identity/verified_tokens.h"
 
+#include <cstdint>
+#include <set>
 #include <string>
 
 #include <fmt/format.h>
@@ -21,9 +23,24 @@ Identity identity_of(std::string_view subject, Instant expires_at = kNow + Micro
 
 TEST(TokenDigestTest, IsThePublishedFunction) {
   const SipKey key{0x0706050403020100U, 0x0f0e0d0c0b0a0908U};
-  EXPECT_EQ(token_digest(key, ""), (TokenDigest{0xe6a825ba047f81a3U, 0x930255c71472f66dU}));
+  EXPECT_EQ((siphash_128<2, 4>(key, "")), (TokenDigest{0xe6a825ba047f81a3U, 0x930255c71472f66dU}));
   const std::string one(1, '\0');
-  EXPECT_EQ(token_digest(key, one), (TokenDigest{0x44af996bd8c187daU, 0x45fc229b11597634U}));
+  EXPECT_EQ((siphash_128<2, 4>(key, one)), (TokenDigest{0x44af996bd8c187daU, 0x45fc229b11597634U}));
+}
+
+TEST(TokenDigestTest, DependsOnEveryByteOfTextAndKey) {
+  const SipKey key{1, 2};
+  std::set<std::uint64_t> seen{token_digest(key, std::string(100, 'a')).low,
+                               token_digest({1, 3}, std::string(100, 'a')).low,
+                               token_digest({0, 2}, std::string(100, 'a')).low};
+  for (std::size_t i = 0; i < 100; ++i) {
+    std::string text(100, 'a');
+    text[i] = 'b';
+    const TokenDigest digest = token_digest(key, text);
+    seen.insert({digest.low, digest.high});
+    seen.insert(token_digest(key, std::string(i, 'a')).low);
+  }
+  EXPECT_EQ(seen.size(), 303U);
 }
 
 TEST(VerifiedTokensTest, RemembersTheWholeIdentity) {
