@@ -21,6 +21,10 @@ enum class Admission : std::uint8_t {
   sold_out,     // Fewer units are free than were asked for.
   over_limit,   // The buyer would hold more than the sale allows.
   not_on_sale,  // The gate does not sell this item (paused, closed, unknown).
+  // Of a gate that several processes share, as `flow/leased_gate` tells them:
+  in_flight,  // This order holds its units, and the ledger may not have it yet: drive it on.
+  closed,     // The gate is not open here and now. Nothing was taken: try again.
+  unknown,    // It may have been taken: ask again with the same id.
 };
 
 [[nodiscard]] constexpr std::string_view name(Admission admission) {
@@ -32,6 +36,9 @@ enum class Admission : std::uint8_t {
     case Admission::sold_out: return "sold_out";
     case Admission::over_limit: return "over_limit";
     case Admission::not_on_sale: return "not_on_sale";
+    case Admission::in_flight: return "in_flight";
+    case Admission::closed: return "closed";
+    case Admission::unknown: return "unknown";
   }
   return "?";
 }
@@ -41,6 +48,7 @@ struct Verdict {
   OrderId standing;             // `over_limit`: an order that the buyer holds, if he holds any.
   std::int32_t units_held = 0;  // `over_limit`: what the buyer holds in this sale.
   bool may_return = false;      // `sold_out`: unpaid orders hold units of the item.
+  bool recorded = false;        // `repeated`, of a shared gate: the ledger has it, so it is not published again.
 };
 
 /// A sale as the gate opens it. `total` includes what is held and sold; `adopt` takes those away again.
@@ -52,6 +60,7 @@ struct GateSale {
   SaleNo no;
   std::int32_t limit_per_buyer = 1;
   bool selling = true;
+  std::uint64_t version = 0;  // Of these terms. In a gate that several processes share, older terms change nothing.
 };
 
 /// The gate stands between the crowd and the ledger and says no quickly.

@@ -63,7 +63,8 @@ class Gates : public testing::TestWithParam<GateMaker> {
             .units = of.units,
             .buyer_key = of.buyer_key,
             .sold = sold,
-            .recorded = true};
+            .recorded = true,
+            .buyer = of.buyer};
   }
 
   Verdict reserve(const Claim& one) {
@@ -231,6 +232,22 @@ TEST_P(Gates, F59_TheLargestClaimIsTakenWhole) {
   sell(hold(claim(1, 1, kUnitsPerClaimMax)));
   EXPECT_EQ(release(hold(claim(1, 1, kUnitsPerClaimMax))), kUnitsPerClaimMax);
   EXPECT_EQ(counts(), (Counts{kUnitsPerClaimMax + 1, 0, 0}));
+}
+
+TEST_P(Gates, F22_SeveralUnitsAreTakenWholeOrNotAtAll) {
+  open(7, 10);
+  const std::vector<Claim> crossing{claim(1, 1, 3), claim(2, 2, 3), claim(3, 3, 3), claim(4, 4, 1)};
+  std::vector<Verdict> verdicts(crossing.size());
+  ASSERT_TRUE(gate_->reserve(crossing, verdicts, kNever));
+  EXPECT_EQ(verdicts[0].admission, Admission::admitted);
+  EXPECT_EQ(verdicts[1].admission, Admission::admitted);
+  EXPECT_EQ(verdicts[2].admission, Admission::sold_out) << "one is left, and it is not taken in part";
+  EXPECT_EQ(verdicts[3].admission, Admission::admitted) << "who wants no more than that gets it";
+  EXPECT_EQ(counts(), (Counts{0, 7, 0}));
+  EXPECT_EQ(release(hold(crossing[2])), 0) << "nothing of it was left behind";
+  EXPECT_EQ(release(hold(crossing[0])), 3);
+  EXPECT_EQ(admission(claim(5, 3, 3)), Admission::admitted);
+  EXPECT_EQ(counts(), (Counts{0, 7, 0}));
 }
 
 TEST_P(Gates, SoldOutIsSaidOnlyWhileTooFewAreFree) {

@@ -80,6 +80,7 @@ class GateWalk {
     const std::uint64_t number = order_base_ + pick % 30;
     made.order = {number * 0x9e3779b97f4a7c15U, number};
     made.buyer_key = {1 + number % 9};
+    made.buyer = *BuyerName::from(fmt::format("buyer-{}", made.buyer_key.value));
     made.sale = {static_cast<std::uint32_t>(1 + number % 2)};
     made.item = number % 2 == 1 ? ItemNo{70} : kItems[number / 2 % 3];
     made.units = static_cast<std::int32_t>(1 + number / 4 % 2);
@@ -91,7 +92,7 @@ class GateWalk {
   }
   Hold hold(const std::array<std::uint32_t, 4>& chance) const {
     const Claim of = claim(chance[1], 5);
-    return {of.order, of.sale, of.item, of.units, of.buyer_key, chance[2] % 4 == 0, chance[2] % 8 != 1};
+    return {of.order, of.sale, of.item, of.units, of.buyer_key, chance[2] % 4 == 0, chance[2] % 8 != 1, of.buyer};
   }
   std::vector<Claim> claims(std::array<std::uint32_t, 4> chance) const {
     std::vector<Claim> made;

@@ -10,6 +10,7 @@ void KnownBuyers::add(SaleNo sale, const HoldTable& holds) {
 }
 
 bool KnownBuyers::may_hold(SaleNo sale, BuyerKey buyer) const {
+  if (owners_ != nullptr) return owners_->contains(mark(sale, buyer));
   const Entry* const entry = sales_.find(sale.value);
   if (entry == nullptr) return false;
   const HoldTable* const holds = entry->holds.load(std::memory_order_acquire);

@@ -27,6 +27,17 @@ std::vector<std::uint64_t> buyers_of_slot(std::size_t slot, std::size_t capacity
   return found;
 }
 
+TEST(KnownBuyers, OfASharedGateWhoWasNotedIsKnownInHisSale) {
+  EndedIds ended;
+  EndedIds owners;
+  const KnownBuyers known(ended, owners);
+  EXPECT_FALSE(known.may_hold({1}, {7}));
+  owners.remember(KnownBuyers::mark({1}, {7}));
+  EXPECT_TRUE(known.may_hold({1}, {7}));
+  EXPECT_FALSE(known.may_hold({2}, {7})) << "another sale";
+  EXPECT_FALSE(known.may_hold({1}, {8}));
+}
+
 TEST(KnownBuyers, ASaleThatWasNeverOpenedKnowsNobody) {
   EndedIds ended;
   KnownBuyers known(ended);

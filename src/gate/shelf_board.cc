@@ -12,7 +12,7 @@ std::uint64_t packed(const Shelf& shelf) {
 
 }  // namespace
 
-void ShelfBoard::publish(ItemNo item, const Shelf& shelf) {
+void ShelfBoard::write(ItemNo item, const Shelf& shelf) {
   CHECK(shelf.free >= 0 && shelf.held >= 0 && shelf.sold >= 0 && shelf.free + shelf.held + shelf.sold == shelf.total &&
             shelf.total <= kUnitsPerItemMax,
         "item={} free={} held={} sold={} total={}", item.value, shelf.free, shelf.held, shelf.sold, shelf.total);
@@ -25,7 +25,16 @@ void ShelfBoard::publish(ItemNo item, const Shelf& shelf) {
   place.sold.store(static_cast<std::uint64_t>(shelf.sold), std::memory_order_release);
   place.version.store(shelf.version, std::memory_order_release);
   cell.sequence.store(sequence + 2, std::memory_order_release);
+}
+
+void ShelfBoard::publish(ItemNo item, const Shelf& shelf) {
+  write(item, shelf);
   glances_.make(item.value).word.store(packed(shelf), std::memory_order_release);
+}
+
+void ShelfBoard::show(ItemNo item, const Shelf& shelf) {
+  glances_.make(item.value).word.store(kNeverPublished, std::memory_order_release);
+  write(item, shelf);
 }
 
 Shelf ShelfBoard::read(ItemNo item) const {

@@ -43,6 +43,25 @@ TEST(ShelfBoard, HasFreeComparesWithWhatIsAsked) {
   EXPECT_TRUE(board.may_return({1}));
 }
 
+TEST(ShelfBoard, WhatIsOnlyShownRefusesNobody) {
+  ShelfBoard board;
+  board.publish({1}, shelf(0, 1, 2, 7));
+  ASSERT_FALSE(board.has_free({1}, 1));
+  board.show({1}, shelf(0, 1, 2, 8));
+  EXPECT_TRUE(board.has_free({1}, 1));
+  EXPECT_FALSE(board.may_return({1}));
+  EXPECT_EQ(board.read({1}), shelf(0, 1, 2, 8)) << "readers of counts still see them";
+  board.publish({1}, shelf(0, 0, 3, 9));
+  EXPECT_FALSE(board.has_free({1}, 1));
+}
+
+TEST(ShelfBoard, RefusesForEverUnlessItIsToldUntilWhen) {
+  ShelfBoard board;
+  EXPECT_EQ(board.refuses_until(), ShelfBoard::kForEver);
+  board.refuse_until({200});
+  EXPECT_EQ(board.refuses_until(), Ticks{200});
+}
+
 TEST(ShelfBoard, TheLargestCountsStayApart) {
   ShelfBoard board;
   for (const Shelf& one :
