@@ -138,8 +138,9 @@ Connection::Connection(const ConnectionOptions& options) {
   const int create = options.access == Access::make ? SQLITE_OPEN_CREATE : 0;
   const int flags = SQLITE_OPEN_READWRITE | create | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
   sqlite3* raw = nullptr;
-  const char* vfs = options.vfs.empty() ? nullptr : options.vfs.c_str();
-  const int code = sqlite3_open_v2(options.path.c_str(), &raw, flags, vfs);
+  if (options.access != Access::read) gathering_ = std::make_unique<GatheringVfs>(options.vfs);
+  const std::string& vfs = gathering_ == nullptr ? options.vfs : gathering_->name();
+  const int code = sqlite3_open_v2(options.path.c_str(), &raw, flags, vfs.empty() ? nullptr : vfs.c_str());
   handle_.reset(raw);
   if (code != SQLITE_OK) {
     throw SqliteFailure{code, fmt::format("{}: {}", options.path, raw == nullptr ? "no memory" : sqlite3_errmsg(raw))};

@@ -4,6 +4,7 @@
 #include "base/time.h"
 #include "domain/ids.h"
 #include "domain/money.h"
+#include "ledger/gathering_vfs.h"
 
 #include <cstdint>
 #include <memory>
@@ -130,6 +131,7 @@ class Connection {
   /// Sets a pragma and asks what it is now: some answer when they are set, some must be asked.
   void require(std::string_view pragma, std::string_view value, std::string_view wanted);
 
+  std::unique_ptr<GatheringVfs> gathering_;  // A writer's. Outlives the handle.
   std::unique_ptr<sqlite3, Close> handle_;
 };
 
