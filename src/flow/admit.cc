@@ -99,9 +99,10 @@ void Admit::conclude(const Outcome& outcome) {
   const Claim& claim = pending.claim;
   switch (outcome.fate) {
     case Fate::unknown: return;  // Driven again under the same id; it stays in flight.
+    case Fate::handed_over: answer_waiters(pending, answer_to(claim, ClaimAnswerKind::unknown)); break;
     case Fate::durable: {
       ClaimAnswer answer = answer_to(claim, ClaimAnswerKind::accepted);
-      answer.pay_by = outcome.pay_by;
+      if (outcome.pay_by != Instant{}) answer.pay_by = outcome.pay_by;  // A log knows of no more than the promise.
       answer.status = outcome.status;
       to_confirm_.push_back(hold_of(claim, true));
       answer_waiters(pending, answer);
@@ -220,6 +221,16 @@ void Admit::judge(const ClaimRequest& request, const Verdict& verdict, Ticks now
       ++counts_.repeated;
       join_waiting(request);
       return;
+    case Admission::in_flight:
+      ++counts_.repeated;
+      if (pending_.contains(request.claim.order)) return join_waiting(request);
+      admitted_.push_back(request.claim);
+      return wait_for(request, now);
+    case Admission::closed: ++counts_.shed; break;
+    case Admission::unknown:
+      ++counts_.given_up;
+      answer.kind = ClaimAnswerKind::unknown;
+      break;
     case Admission::ended:
       ++counts_.ended;
       answer.kind = ClaimAnswerKind::look_up;
