@@ -97,7 +97,7 @@ class Run {
     if (options.samples_stock) tally_.result().samples.reserve(kCrowdSamplesMax);
   }
 
-  Result<void> connect_all(const SocketAddress& address);
+  Result<void> connect_all(std::vector<SocketAddress> addresses);
   void drive();
   void finish();
   [[nodiscard]] RunResult take() { return std::move(tally_.result()); }
@@ -139,7 +139,7 @@ class Run {
   std::string sample_text_;
   std::vector<char> scratch_;
   std::vector<std::unique_ptr<Link>> links_;  // The buyers' connections, then the sampler's.
-  SocketAddress address_;
+  std::vector<SocketAddress> addresses_;
   EventPoll poll_;
   Ticks opening_;
   std::size_t cursor_ = 0;
@@ -155,12 +155,12 @@ bool Run::start_link(std::size_t index, std::int64_t now) {
   link.is_blocked = false;
   link.retry_at_us = now + link.pause_us;
   link.pause_us = std::min<std::int64_t>(link.pause_us * 2, 1'000'000);
-  if (!link.connection.start(address_)) return false;
+  if (!link.connection.start(addresses_[index % addresses_.size()])) return false;
   return poll_.add(link.connection.socket(), {static_cast<std::uint32_t>(index), true});
 }
 
-Result<void> Run::connect_all(const SocketAddress& address) {
-  address_ = address;
+Result<void> Run::connect_all(std::vector<SocketAddress> addresses) {
+  addresses_ = std::move(addresses);
   opening_ = clock_.ticks();
   if (!poll_.is_sound()) return fail(Failure::unfit, "epoll is not to be had; the limit of open files may be reached");
   for (std::size_t i = 0; i < links_.size(); ++i) {
@@ -410,11 +410,18 @@ void Run::finish() {
 
 Result<RunResult> run_crowd(const Options& options, const Plan& plan, const TokenSource& tokens, const Clock& clock) {
   if (auto checked = check_options(options, plan, tokens); !checked) return std::unexpected(std::move(checked.error()));
-  const auto address = resolve(options.target);
-  if (!address) return std::unexpected(address.error());
+  std::vector<SocketAddress> addresses;
+  std::vector<Target> targets{options.target};
+  targets.insert(targets.end(), options.more_targets.begin(), options.more_targets.end());
+  for (const Target& target : targets) {
+    const auto address = resolve(target);
+    if (!address) return std::unexpected(address.error());
+    addresses.push_back(*address);
+  }
   const double cpu_before_s = thread_cpu_s();
   Run run(options, plan, tokens, clock);
-  if (auto connected = run.connect_all(*address); !connected) return std::unexpected(std::move(connected.error()));
+  if (auto connected = run.connect_all(std::move(addresses)); !connected)
+    return std::unexpected(std::move(connected.error()));
   run.drive();
   run.finish();
   RunResult result = run.take();

@@ -34,6 +34,7 @@ struct Progress {
 
 struct Options {
   Target target;
+  std::vector<Target> more_targets;  // The same shop behind other addresses: connections go to all in turn.
   std::string item;
   std::string purchase_path;  // Empty: the address without a secret key.
   std::int32_t units_per_claim = 1;

@@ -114,9 +114,12 @@ class Reader {
   std::optional<Response> wrong_;
 };
 
-Response life_response(const Result<std::vector<LifeLine>>& life) {
-  if (!life) return error_response(Code::unavailable);
-  return life->empty() ? error_response(Code::unknown_order) : personal(life_json(*life));
+/// An order that nobody knows is unknown only if everybody could be asked.
+Response life_response(const Result<Explained>& explained, TenantNo tenant) {
+  if (!explained) return error_response(Code::unavailable, {}, explained.error().message);
+  if (!explained->tenant && !explained->is_complete) return error_response(Code::unavailable);
+  const bool is_ours = explained->tenant && *explained->tenant == tenant;
+  return is_ours ? personal(life_json(explained->lines)) : error_response(Code::unknown_order);
 }
 
 Response refunds_response(const Result<std::vector<RefundDue>>& refunds) {
@@ -156,6 +159,9 @@ void FrontDoor::admin(const Route& route, const Tenant& tenant, const Identity& 
   if (id == RouteId::admin_refund) return admin_refund(tenant, identity, parameter, request, exchange);
   if (id == RouteId::admin_create_tenant && identity.role != Role::admin) return refuse(exchange, Code::forbidden);
   if (id == RouteId::admin_create_tenant) return admin_create_tenant(request, exchange);
+  if (id == RouteId::admin_sales || id == RouteId::admin_tenants) {
+    return admin_lists(id == RouteId::admin_sales, tenant, identity.role == Role::admin, exchange);
+  }
   // Audit and reconcile span every tenant's rows, so an organiser of one tenant may not have them.
   const bool spans_tenants =
       id == RouteId::admin_audit || id == RouteId::admin_reconcile || id == RouteId::admin_refunds;
@@ -255,6 +261,7 @@ void FrontDoor::admin_stock(const Tenant& tenant, std::string_view item, const R
     return ledger.change_stock(tenant_id, id, delta, key);
   });
   const Item* changed = catalog_->item_by_id(tenant.no, item);
+  if (delta > 0) request_change.add = delta;
   if (changed != nullptr && delta < 0) {
     request_change.item = changed->no;
     request_change.withdraw = -delta;
@@ -309,29 +316,19 @@ void FrontDoor::admin_refund(const Tenant& tenant, const Identity& identity, std
   });
 }
 
-void FrontDoor::admin_reads(const Route& route, const Tenant& tenant, std::string_view parameter, Exchange& exchange) {
-  if (route.id == RouteId::admin_sales || route.id == RouteId::admin_tenants) {
-    const bool is_sales = route.id == RouteId::admin_sales;
-    std::string body = is_sales ? "{\"sales\":[" : "{\"tenants\":[";
-    bool is_first = true;
-    const auto separate = [&] {
-      if (!is_first) body += ',';
-      is_first = false;
-    };
-    for (const Sale& sale : catalog_->sales()) {
-      if (!is_sales || sale.tenant != tenant.no) continue;
-      separate();
-      body += sale_json(sale, now_);
-    }
-    for (const Tenant& other : catalog_->tenants()) {
-      if (is_sales || other.no != tenant.no) continue;
-      separate();
-      body += "{\"tenantId\":";
-      append_json_string(body, other.id);
-      body += '}';
-    }
-    return answer(exchange, Code::ok, personal(body + "]}"));
+/// The sales of this tenant; or the tenants: for an admin all, for everybody else this one.
+void FrontDoor::admin_lists(bool is_sales, const Tenant& tenant, bool sees_all, Exchange& exchange) {
+  std::string rows;
+  for (const Sale& sale : catalog_->sales()) {
+    if (is_sales && sale.tenant == tenant.no) rows += (rows.empty() ? "" : ",") + sale_json(sale, now_);
   }
+  for (const Tenant& other : catalog_->tenants()) {
+    if (!is_sales && (sees_all || other.no == tenant.no)) rows += (rows.empty() ? "" : ",") + tenant_json(other);
+  }
+  answer(exchange, Code::ok, personal(fmt::format("{{\"{}\":[{}]}}", is_sales ? "sales" : "tenants", rows)));
+}
+
+void FrontDoor::admin_reads(const Route& route, const Tenant& tenant, std::string_view parameter, Exchange& exchange) {
   if (route.id == RouteId::admin_audit) {
     return in_pool(exchange, [](LedgerReader& ledger) -> Response {
       const auto report = ledger.audit();
@@ -343,12 +340,16 @@ void FrontDoor::admin_reads(const Route& route, const Tenant& tenant, std::strin
   }
   const auto id = OrderId::parse(parameter);
   if (!id) return refuse(exchange, Code::unknown_order);
-  const bool is_life = route.id == RouteId::admin_explain;
-  in_pool(exchange, [catalog = catalog_, id = *id, tenant_no = tenant.no, is_life](LedgerReader& ledger) -> Response {
+  if (route.id == RouteId::admin_explain) {
+    return in_pool(exchange, [&services = services_, id = *id, tenant_no = tenant.no](LedgerReader& ledger) {
+      return life_response(services.explain(id, ledger), tenant_no);
+    });
+  }
+  in_pool(exchange, [catalog = catalog_, id = *id, tenant_no = tenant.no](LedgerReader& ledger) -> Response {
     const auto order = ledger.order(id);
     if (!order) return error_response(Code::unavailable);
     if (!*order || (*order)->tenant != tenant_no) return error_response(Code::unknown_order);
-    return is_life ? life_response(ledger.life_of(id)) : personal(order_json(**order, *catalog));
+    return personal(order_json(**order, *catalog));
   });
 }
 

@@ -1,8 +1,10 @@
 #include "http/answers.h"
 
 #include "base/json_text.h"
+#include "base/siphash.h"
 #include "base/time_text.h"
 
+#include <algorithm>
 #include <iterator>
 
 #include <fmt/format.h>
@@ -20,10 +22,35 @@ void append_moment(std::string& out, std::string_view member, Instant at) {
   append_time(out, at);
 }
 
+constexpr std::size_t kFindingsShownMax = 1000;  // Of each list.
+
+std::string in_capitals(std::string_view word) {
+  std::string out{word};
+  for (char& c : out) {
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  }
+  return out;
+}
+
+void append_findings(std::string& out, const std::vector<Mismatch>& findings) {
+  out += "\"findings\":[";
+  for (std::size_t i = 0; i < findings.size() && i < kFindingsShownMax; ++i) {
+    const Mismatch& finding = findings[i];
+    out += i == 0 ? "{\"what\":" : ",{\"what\":";
+    append_json_string(out, in_capitals(name(finding.what)));
+    const bool is_of_order = finding.what != Disagreement::dead_letter && !finding.hold.order.is_none();
+    if (is_of_order) append_member(out, "orderId", finding.hold.order.text());
+    append_member(out, "detail", finding.detail);
+    fmt::format_to(std::back_inserter(out), ",\"repaired\":{}", finding.is_repaired);
+    if (!finding.repair.empty()) append_member(out, "repair", finding.repair);
+    out += '}';
+  }
+  out += ']';
+}
+
 void append_holds(std::string& out, std::string_view member, const std::vector<Hold>& holds) {
-  constexpr std::size_t kShownMax = 1000;
   fmt::format_to(std::back_inserter(out), "\"{}\":[", member);
-  for (std::size_t i = 0; i < holds.size() && i < kShownMax; ++i) {
+  for (std::size_t i = 0; i < holds.size() && i < kFindingsShownMax; ++i) {
     fmt::format_to(std::back_inserter(out), "{}\"{}\"", i == 0 ? "" : ",", holds[i].order.text());
   }
   out += "],";
@@ -72,6 +99,30 @@ Response shared(std::string body, std::string_view max_age, std::string etag) {
   response.body = std::move(body);
   response.headers.emplace_back("Cache-Control", fmt::format("public, max-age={}", max_age));
   response.headers.emplace_back("ETag", std::move(etag));
+  return response;
+}
+
+std::string content_tag(std::string_view content) {
+  return fmt::format("\"{:016x}\"", siphash({0x636f6e74, 0x656e7421}, content));
+}
+
+bool is_unchanged(std::string_view if_none_match, std::string_view etag) {
+  while (!if_none_match.empty()) {  // Every turn drops at least one character.
+    const std::size_t end = std::min(if_none_match.find(','), if_none_match.size());
+    std::string_view one = if_none_match.substr(0, end);
+    if_none_match.remove_prefix(std::min(end + 1, if_none_match.size()));
+    while (one.starts_with(' ')) one.remove_prefix(1);
+    while (one.ends_with(' ')) one.remove_suffix(1);
+    if (one.starts_with("W/")) one.remove_prefix(2);
+    if (one == etag || one == "*") return true;
+  }
+  return false;
+}
+
+Response not_modified(std::string_view max_age, std::string etag) {
+  Response response = shared({}, max_age, std::move(etag));
+  response.status = 304;
+  response.content_type = {};
   return response;
 }
 
@@ -184,6 +235,17 @@ std::string sale_json(const Sale& sale, Instant now) {
   return out;
 }
 
+std::string tenant_json(const Tenant& tenant) {
+  std::string json = "{\"tenantId\":";
+  append_json_string(json, tenant.id);
+  json += ",\"domains\":[";
+  for (std::size_t i = 0; i < tenant.domains.size(); ++i) {
+    if (i > 0) json += ',';
+    append_json_string(json, tenant.domains[i]);
+  }
+  return json + "]}";
+}
+
 std::string sale_created_json(const SaleDraft& draft) {
   std::string out = "{\"saleId\":";
   append_json_string(out, draft.id);
@@ -204,11 +266,12 @@ std::string stock_json(const ChangeResult& result) {
   return fmt::format("{{\"total\":{},\"repeated\":{}}}", result.total, result.changed == Changed::repeated);
 }
 
-std::string life_json(const std::vector<LifeLine>& life) {
+std::string life_json(const std::vector<TraceLine>& life) {
   std::string out = "{\"lines\":[";
   for (std::size_t i = 0; i < life.size(); ++i) {
     out += i == 0 ? "{\"at\":" : ",{\"at\":";
     append_time(out, life[i].at);
+    append_member(out, "source", life[i].source);
     append_member(out, "what", life[i].what);
     append_member(out, "detail", life[i].detail);
     out += '}';
@@ -227,6 +290,14 @@ std::string findings_json(const Findings& findings, bool dry_run) {
     const TotalMismatch& total = findings.totals[i];
     fmt::format_to(std::back_inserter(out), "{}{{\"item\":{},\"gate\":{},\"ledger\":{}}}", i == 0 ? "" : ",",
                    total.item.value, total.gate_total, total.ledger_total);
+  }
+  out += "],";
+  append_findings(out, findings.shared);
+  fmt::format_to(std::back_inserter(out), ",\"waiting\":{},\"waitingMs\":{},\"notCompared\":[", findings.waiting,
+                 findings.waiting_since.count() / 1000);
+  for (std::size_t i = 0; i < findings.not_compared.size() && i < kFindingsShownMax; ++i) {
+    if (i > 0) out += ',';
+    append_json_string(out, findings.not_compared[i]);
   }
   return out + "]}";
 }

@@ -3,6 +3,7 @@
 #include "domain/catalog.h"
 #include "domain/order.h"
 #include "domain/sale.h"
+#include "flow/explain.h"
 #include "flow/reconcile.h"
 #include "http/codes.h"
 #include "http/exchange.h"
@@ -29,6 +30,17 @@ namespace weir::http {
 /// A public answer that caches may keep.
 [[nodiscard]] Response shared(std::string body, std::string_view max_age, std::string etag);
 
+/// The ETag of a public answer: a hash of what it says, without the moment at which it was said. So it means the same
+/// on every reactor, in every process, and after a restart.
+[[nodiscard]] std::string content_tag(std::string_view content);
+
+/// Whether an If-None-Match names this ETag, alone or in a list. Compared weakly: a proxy that compresses weakens
+/// ETags.
+[[nodiscard]] bool is_unchanged(std::string_view if_none_match, std::string_view etag);
+
+/// The 304 of a public answer.
+[[nodiscard]] Response not_modified(std::string_view max_age, std::string etag);
+
 void append_money(std::string& out, Money money);
 void append_time(std::string& out, Instant at);
 
@@ -50,10 +62,11 @@ struct Accepted {
 [[nodiscard]] std::string shelf_members(const Shelf& shelf);
 [[nodiscard]] std::string audit_json(const AuditReport& report);
 [[nodiscard]] std::string sale_json(const Sale& sale, Instant now);
+[[nodiscard]] std::string tenant_json(const Tenant& tenant);
 [[nodiscard]] std::string sale_created_json(const SaleDraft& draft);
 [[nodiscard]] std::string item_added_json(const ItemDraft& draft);
 [[nodiscard]] std::string stock_json(const ChangeResult& result);
-[[nodiscard]] std::string life_json(const std::vector<LifeLine>& life);
+[[nodiscard]] std::string life_json(const std::vector<TraceLine>& life);
 [[nodiscard]] std::string findings_json(const Findings& findings, bool dry_run);
 
 }  // namespace weir::http

@@ -74,7 +74,20 @@ void FrontDoor::get_time(Exchange& exchange) {
   answer(exchange, Code::ok, personal(std::move(body)));
 }
 
-void FrontDoor::get_sales(const Tenant& tenant, Exchange& exchange) {
+/// A public answer with its moment, or 304 when the client has it but for the moment. `content` is the body up to
+/// there.
+void FrontDoor::answer_shared(std::string content, const Request& request, Exchange& exchange) {
+  std::string etag = content_tag(content);
+  if (is_unchanged(request.if_none_match, etag)) {
+    return answer(exchange, Code::not_modified, not_modified("1", std::move(etag)));
+  }
+  content += ",\"asOf\":";
+  append_time(content, now_);
+  content += '}';
+  answer(exchange, Code::ok, shared(std::move(content), "1", std::move(etag)));
+}
+
+void FrontDoor::get_sales(const Tenant& tenant, const Request& request, Exchange& exchange) {
   std::string body = "{\"sales\":[";
   bool is_first = true;
   for (const Sale& sale : catalog_->sales()) {
@@ -84,14 +97,10 @@ void FrontDoor::get_sales(const Tenant& tenant, Exchange& exchange) {
     append_sale_head(body, sale, now_);
     body += '}';
   }
-  body += "],\"asOf\":";
-  append_time(body, now_);
-  body += '}';
-  answer(exchange, Code::ok,
-         shared(std::move(body), "1", fmt::format("\"c{}-{}\"", catalog_version_, now_.us / 1'000'000)));
+  answer_shared(body + ']', request, exchange);
 }
 
-void FrontDoor::get_sale(const Tenant& tenant, std::string_view sale_id, Exchange& exchange) {
+void FrontDoor::get_sale(const Tenant& tenant, std::string_view sale_id, const Request& request, Exchange& exchange) {
   const Sale* sale = catalog_->sale_by_id(tenant.no, sale_id);
   if (sale == nullptr) return refuse(exchange, Code::unknown_sale);
   std::string body = "{";
@@ -114,38 +123,23 @@ void FrontDoor::get_sale(const Tenant& tenant, std::string_view sale_id, Exchang
     }
     body += '}';
   }
-  body += "],\"asOf\":";
-  append_time(body, now_);
-  body += '}';
-  answer(exchange, Code::ok,
-         shared(std::move(body), "1", fmt::format("\"s{}-{}\"", catalog_version_, now_.us / 1'000'000)));
+  answer_shared(body + ']', request, exchange);
 }
 
 void FrontDoor::get_item(const Tenant& tenant, std::string_view item_id, const Request& request, Exchange& exchange) {
   const Item* item = catalog_->item_by_id(tenant.no, item_id);
   if (item == nullptr) return refuse(exchange, Code::unknown_item);
   const Shelf shelf = services_.shelves().read(item->no);
-  std::string etag = fmt::format("\"i{}-{}\"", item->no.value, shelf.version);
-  if (request.if_none_match == etag) {
-    Response response;
-    response.status = 304;
-    response.content_type = {};
-    response.headers.emplace_back("ETag", std::move(etag));
-    response.headers.emplace_back("Cache-Control", "public, max-age=1");
-    return answer(exchange, Code::not_modified, response);
-  }
   std::string body = "{\"itemId\":";
   append_json_string(body, item->id);
-  fmt::format_to(std::back_inserter(body), ",{},\"version\":{},\"asOf\":", shelf_members(shelf), shelf.version);
-  append_time(body, now_);
-  body += '}';
-  answer(exchange, Code::ok, shared(std::move(body), "1", std::move(etag)));
+  fmt::format_to(std::back_inserter(body), ",{},\"version\":{}", shelf_members(shelf), shelf.version);
+  answer_shared(std::move(body), request, exchange);
 }
 
-std::string FrontDoor::state_body(const Sale& sale, std::uint64_t& version) const {
+std::string FrontDoor::state_body(const Sale& sale, std::string& etag) const {
   std::string stock;
   std::string urls;
-  version = catalog_version_;
+  std::uint64_t version = catalog_version_;
   for (const Item* item : catalog_->items_of(sale.no)) {
     const Shelf shelf = services_.shelves().read(item->no);
     version += shelf.version;
@@ -164,15 +158,18 @@ std::string FrontDoor::state_body(const Sale& sale, std::uint64_t& version) cons
     append_json_string(urls, purchase_url(sale, *item));
   }
   const SalePhase now_phase = phase(sale, now_);
+  std::string head = fmt::format(",\"phase\":\"{}\",\"opensAt\":", name(now_phase));
+  append_time(head, sale.opens_at);
+  head += ",\"closesAt\":";
+  append_time(head, sale.closes_at);
+  if (shows_purchase_url(sale, now_)) head += ",\"purchaseUrls\":{" + urls + "}";
+  const std::int64_t poll_after = poll_after_ms(sale, now_);
+  // `returnsUntil` moves with the clock, but while no shelf has changed nobody has been given more time: what the
+  // client has is still a bound. The process is part of it, since versions begin anew in the next.
+  etag = content_tag(fmt::format("{} {} {} {} {}", parts_.started_at.us, version, poll_after, head, sale.id));
   std::string body = fmt::format("{{\"version\":{},\"asOf\":", version);
   append_time(body, now_);
-  fmt::format_to(std::back_inserter(body), ",\"phase\":\"{}\",\"opensAt\":", name(now_phase));
-  append_time(body, sale.opens_at);
-  body += ",\"closesAt\":";
-  append_time(body, sale.closes_at);
-  if (shows_purchase_url(sale, now_)) body += ",\"purchaseUrls\":{" + urls + "}";
-  fmt::format_to(std::back_inserter(body), ",\"stock\":{{{}}},\"pollAfterMs\":{}}}", stock, poll_after_ms(sale, now_));
-  return body;
+  return fmt::format("{}{},\"stock\":{{{}}},\"pollAfterMs\":{}}}", body, head, stock, poll_after);
 }
 
 void FrontDoor::get_state(const Tenant& tenant, std::string_view sale_id, const Request& request, Exchange& exchange) {
@@ -184,17 +181,11 @@ void FrontDoor::get_state(const Tenant& tenant, std::string_view sale_id, const 
                         (now_ < sale->opens_at || now_ - sale->opens_at >= ticks_ - cached.made_at);
   if (!is_fresh) {
     cached.made_at = ticks_;
-    const std::string body = state_body(*sale, cached.version);
-    cached.etag = fmt::format("\"t{}-{}-{}\"", sale->no.value, cached.version, now_.us / 1000);
+    const std::string body = state_body(*sale, cached.etag);
     cached.reply = FixedReply{shared(body, "1", cached.etag)};
   }
-  if (request.if_none_match == cached.etag) {
-    Response response;
-    response.status = 304;
-    response.content_type = {};
-    response.headers.emplace_back("ETag", cached.etag);
-    response.headers.emplace_back("Cache-Control", "public, max-age=1");
-    return answer(exchange, Code::not_modified, response);
+  if (is_unchanged(request.if_none_match, cached.etag)) {
+    return answer(exchange, Code::not_modified, not_modified("1", cached.etag));
   }
   outcomes_.count(Code::ok);
   exchange.send(cached.reply);
@@ -258,19 +249,21 @@ void FrontDoor::get_order(const Tenant& tenant, const Identity& identity, std::s
   const bool is_taken = services.read([from_ledger, id = *id, to, &services, catalog = catalog_, tenant_no = tenant.no,
                                        buyer = identity.subject](LedgerReader& ledger) {
     if (from_ledger(ledger)) return;
-    // No row: it may be admitted and on its way. If the desk does not know it either, it may have become durable
-    // between the two looks, so the ledger is asked once more.
-    services.find_waiting(id, [from_ledger, to, &services, catalog, tenant_no, buyer](std::optional<Claim> claim) {
-      if (claim) {
-        const bool is_own = claim->tenant == tenant_no && claim->buyer == buyer;
-        return services.mailbox().post(
-            to, is_own ? personal(waiting_order_json(*claim, *catalog)) : error_response(Code::unknown_order));
-      }
-      const bool is_asked = services.read([from_ledger, to, &services](LedgerReader& again) {
-        if (!from_ledger(again)) services.mailbox().post(to, error_response(Code::unknown_order));
-      });
-      if (!is_asked) services.mailbox().post(to, error_response(Code::unavailable));
-    });
+    // No row: it may be admitted and on its way. If nobody has heard of it either, it may have become durable between
+    // the two looks, so the ledger is asked once more.
+    services.find_waiting(
+        id, [from_ledger, to, &services, catalog, tenant_no, buyer](const Services::WaitingClaim& found) {
+          if (!found) return services.mailbox().post(to, error_response(Code::unavailable));
+          if (const std::optional<Claim>& claim = *found) {
+            const bool is_own = claim->tenant == tenant_no && claim->buyer == buyer;
+            return services.mailbox().post(
+                to, is_own ? personal(waiting_order_json(*claim, *catalog)) : error_response(Code::unknown_order));
+          }
+          const bool is_asked = services.read([from_ledger, to, &services](LedgerReader& again) {
+            if (!from_ledger(again)) services.mailbox().post(to, error_response(Code::unknown_order));
+          });
+          if (!is_asked) services.mailbox().post(to, error_response(Code::unavailable));
+        });
   });
   outcomes_.count(is_taken ? Code::ok : Code::unavailable);
   if (!is_taken) reactor_.complete(to, replies_[static_cast<std::size_t>(Code::unavailable)]);

@@ -128,8 +128,8 @@ void FrontDoor::dispatch(const Route& route, std::string_view parameter, const R
   if (tenant == nullptr) return refuse(exchange, Code::unknown_tenant);
   const RouteId id = route.id;
   if (id == RouteId::time) return get_time(exchange);
-  if (id == RouteId::sales) return get_sales(*tenant, exchange);
-  if (id == RouteId::sale) return get_sale(*tenant, parameter, exchange);
+  if (id == RouteId::sales) return get_sales(*tenant, request, exchange);
+  if (id == RouteId::sale) return get_sale(*tenant, parameter, request, exchange);
   if (id == RouteId::item) return get_item(*tenant, parameter, request, exchange);
   if (id == RouteId::state) return get_state(*tenant, parameter, request, exchange);
   if (id == RouteId::webhook) return webhook(parameter, request, exchange);

@@ -39,6 +39,7 @@ struct FrontDoorParts {
   const StaticFiles* page = nullptr;
   SandboxDesk* sandbox = nullptr;  // Null: the sandbox is off, and so is guest sign-in.
   RandomFactory random;            // Of ids: nobody may guess them.
+  Instant started_at;              // Of the process: shelves count their versions from there.
   Micros payment_grace{120'000'000};
   bool is_development = true;
 };
@@ -86,7 +87,6 @@ class FrontDoor final : public Handler {
   };
   struct CachedState {
     Ticks made_at;
-    std::uint64_t version = 0;
     FixedReply reply;
     std::string etag;
   };
@@ -104,6 +104,7 @@ class FrontDoor final : public Handler {
   // purchase.cc: the hot path.
   void purchase(std::string_view item_id, const Request& request, Exchange& exchange);
   [[nodiscard]] bool read_purchase(const Request& request, Exchange& exchange, std::int32_t& units);
+  [[nodiscard]] const FixedReply* sold_out_reply(ItemNo item, std::int32_t units) const;
   void claim(const Sale& sale, const Item& item, std::int32_t units, const Request& request, Exchange& exchange,
              const Tenant& tenant, const Identity& identity);
   void conclude(const ClaimAnswer& answer);
@@ -111,11 +112,12 @@ class FrontDoor final : public Handler {
 
   // buyer_reads.cc: public snapshots and a buyer's own orders.
   void get_time(Exchange& exchange);
-  void get_sales(const Tenant& tenant, Exchange& exchange);
-  void get_sale(const Tenant& tenant, std::string_view sale_id, Exchange& exchange);
+  void answer_shared(std::string content, const Request& request, Exchange& exchange);
+  void get_sales(const Tenant& tenant, const Request& request, Exchange& exchange);
+  void get_sale(const Tenant& tenant, std::string_view sale_id, const Request& request, Exchange& exchange);
   void get_item(const Tenant& tenant, std::string_view item_id, const Request& request, Exchange& exchange);
   void get_state(const Tenant& tenant, std::string_view sale_id, const Request& request, Exchange& exchange);
-  [[nodiscard]] std::string state_body(const Sale& sale, std::uint64_t& version) const;
+  [[nodiscard]] std::string state_body(const Sale& sale, std::string& etag) const;
   void get_me(const Tenant& tenant, const Identity& identity, std::string_view sale_id, Exchange& exchange);
   void get_order(const Tenant& tenant, const Identity& identity, std::string_view order_id, Exchange& exchange);
   void get_orders(const Tenant& tenant, const Identity& identity, std::string_view query, Exchange& exchange);
@@ -144,6 +146,7 @@ class FrontDoor final : public Handler {
   void admin_refund(const Tenant& tenant, const Identity& identity, std::string_view order, const Request& request,
                     Exchange& exchange);
   void admin_reads(const Route& route, const Tenant& tenant, std::string_view parameter, Exchange& exchange);
+  void admin_lists(bool is_sales, const Tenant& tenant, bool sees_all, Exchange& exchange);
   void admin_reconcile(const Request& request, Exchange& exchange);
   void admin_create_tenant(const Request& request, Exchange& exchange);
   void change(Exchange& exchange, ChangeRequest request, std::function<Response(const ChangeResult&)> answer);

@@ -88,16 +88,30 @@ void FrontDoor::purchase(std::string_view item_id, const Request& request, Excha
     case SalePhase::open: break;
   }
   const bool may_own = services_.known_buyers().may_hold(sale->no, buyer);
-  if (!may_own && units <= sale->limit_per_buyer && !services_.shelves().has_free(item->no, units)) {
+  const FixedReply* const sold_out =
+      may_own || units > sale->limit_per_buyer ? nullptr : sold_out_reply(item->no, units);
+  if (sold_out != nullptr) {
     const bool may_be_repeat =
         request.has_idempotency_key && services_.known_buyers().may_have_ended(derived_order_id(
                                            *tenant, identity->subject.view(), request.idempotency_key));
     if (!may_be_repeat) {
       outcomes_.count(Code::sold_out);
-      return exchange.send(services_.shelves().may_return(item->no) ? sold_out_may_return_ : sold_out_final_);
+      return exchange.send(*sold_out);
     }
   }
   claim(*sale, *item, units, request, exchange, *tenant, *identity);
+}
+
+/// The refusal that the public counts allow at this moment; null: only the desk can say.
+const FixedReply* FrontDoor::sold_out_reply(ItemNo item, std::int32_t units) const {
+  const ShelfBoard& shelves = services_.shelves();
+  // In this order: counts that are newer than the permission to use them do no harm, older ones would.
+  const Ticks until = shelves.refuses_until();
+  const ShelfBoard::Look look = shelves.look(item);
+  if (look.has_free(units)) return nullptr;
+  // Counts that age are compared with the clock now and not with that of the turn: this thread may have slept since.
+  if (until != ShelfBoard::kForEver && services_.ticks() >= until) return nullptr;
+  return look.may_return() ? &sold_out_may_return_ : &sold_out_final_;
 }
 
 void FrontDoor::claim(const Sale& sale, const Item& item, std::int32_t units, const Request& request,

@@ -1,8 +1,11 @@
 #pragma once
 
+#include "base/result.h"
 #include "base/siphash.h"
+#include "base/time.h"
 #include "domain/catalog.h"
 #include "flow/admit.h"
+#include "flow/explain.h"
 #include "flow/reconcile.h"
 #include "flow/settle.h"
 #include "gate/known_buyers.h"
@@ -14,6 +17,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,6 +31,7 @@ struct ChangeRequest {
   std::function<void(const Result<ChangeResult>&)> done;
   ItemNo item;
   std::int64_t withdraw = 0;
+  std::int64_t add = 0;                   // Units that an item gains by this change.
   std::function<bool(Ledger&)> was_made;  // With `withdraw`: whether this very change was made before. Changes nothing.
 };
 
@@ -41,6 +46,8 @@ class Services {
   [[nodiscard]] virtual std::uint64_t catalog_version() const = 0;
   [[nodiscard]] virtual std::shared_ptr<const Catalog> catalog() const = 0;
   [[nodiscard]] virtual const ShelfBoard& shelves() const = 0;
+  /// The clock by which `shelves().refuses_until()` is to be read.
+  [[nodiscard]] virtual Ticks ticks() const = 0;
   [[nodiscard]] virtual const KnownBuyers& known_buyers() const = 0;
   [[nodiscard]] virtual const SipKey& buyer_hash() const = 0;
 
@@ -57,10 +64,17 @@ class Services {
   [[nodiscard]] virtual bool read(std::function<void(LedgerReader&)> job) = 0;
   /// A change by an organiser. When `done` hears of success, ledger, gate and catalog have it.
   [[nodiscard]] virtual bool change(ChangeRequest request) = 0;
-  /// Asks the desk whether a claim is admitted and not yet durable; `done` runs on the desk.
-  virtual void find_waiting(OrderId order, std::function<void(std::optional<Claim>)> done) = 0;
+  /// What is heard of a claim that the ledger may not have yet. Null: nothing, and if the ledger has no row after this
+  /// answer either, there is no such order. A failure: nobody knows now.
+  using WaitingClaim = Result<std::optional<Claim>>;
+  /// Asks whether a claim is admitted and not yet recorded. From the pool; it may wait for a shared gate, bounded by
+  /// its own deadlines. `done` runs once, on any thread, perhaps before this call returns.
+  virtual void find_waiting(OrderId order, std::function<void(const WaitingClaim&)> done) = 0;
   /// Compares gate and ledger and, unless `dry_run`, repairs order by order; `done` runs in the pool.
   [[nodiscard]] virtual bool reconcile(bool dry_run, std::function<void(const Result<Findings>&)> done) = 0;
+  /// Everything that is known of an order. From the pool, with its reader; it may wait for shared stores, bounded by
+  /// its own deadlines.
+  [[nodiscard]] virtual Result<Explained> explain(OrderId order, LedgerReader& reader) = 0;
 
   /// Null when this gateway is not enabled.
   [[nodiscard]] virtual Gateway* gateway(std::string_view gateway_name) = 0;

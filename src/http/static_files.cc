@@ -1,6 +1,7 @@
 #include "http/static_files.h"
 
 #include "base/siphash.h"
+#include "http/answers.h"
 
 #include <fmt/format.h>
 
@@ -44,7 +45,7 @@ bool StaticFiles::send(const Request& request, Exchange& exchange) const {
   if (request.method != Method::get && request.method != Method::head) return false;
   for (const Entry& entry : entries_) {
     if (entry.path != request.path) continue;
-    exchange.send(request.if_none_match == entry.etag ? entry.not_modified : entry.whole);
+    exchange.send(is_unchanged(request.if_none_match, entry.etag) ? entry.not_modified : entry.whole);
     return true;
   }
   return false;

@@ -46,7 +46,20 @@ inline constexpr Metric kFlowGateErred{"flash_flow_gate_erred_total",
                                        "Claims that the gate admitted and the ledger refused: an alarm above 0."};
 inline constexpr Metric kFlowInFlight{"flash_flow_claims_in_flight", gauge, {}, "Claims admitted and not yet durable."};
 
+inline constexpr Metric kFlowLeaseAge{
+    "flash_flow_lease_age_seconds", gauge, {}, "Since the ledger was asked where the gates stand; -1 before."};
+inline constexpr Metric kFlowLeaseLost{
+    "flash_flow_lease_lost_total", counter, {}, "Claims taken and left to workers, because the lease had run out."};
+inline constexpr Metric kGateShelfAge{
+    "flash_gate_shelf_age_seconds", gauge, {}, "Since the gate was asked for the counts; -1 while none may refuse."};
+
 // The queue and the ledger.
+inline constexpr Metric kQueuePublished{"flash_queue_published_total", counter, {}, "Claims given to the log."};
+inline constexpr Metric kQueueDurable{"flash_queue_durable_total", counter, {}, "Claims that the log acknowledged."};
+inline constexpr Metric kQueueNotPersisted{
+    "flash_queue_not_persisted_total", counter, {}, "Claims that the log certainly does not have."};
+inline constexpr Metric kQueueUnknown{
+    "flash_queue_unknown_total", counter, {}, "Claims of which it is not known whether the log has them."};
 inline constexpr Metric kQueueDepth{"flash_queue_depth", gauge, {}, "Claims that wait to be recorded."};
 inline constexpr Metric kLedgerBatches{"flash_ledger_batches_total", counter, {}, "Transactions that recorded claims."};
 inline constexpr Metric kLedgerRecorded{"flash_ledger_recorded_total", counter, {}, "Orders recorded."};
@@ -62,6 +75,29 @@ inline constexpr Metric kLedgerReady{"flash_ledger_ready", gauge, {}, "1 while t
 inline constexpr Metric kLedgerStorageFull{"flash_ledger_storage_full", gauge, {}, "1 while the disk is full."};
 inline constexpr Metric kLedgerCommit{"flash_ledger_commit_seconds", histogram, {}, "One transaction with its sync."};
 inline constexpr Metric kLedgerBatchSize{"flash_ledger_batch_claims", histogram, {}, "Claims of one transaction."};
+
+// A worker, between log, gate and ledger.
+inline constexpr Metric kQueueBacklog{"flash_queue_backlog", gauge, {}, "Records of the log not in the ledger yet."};
+inline constexpr Metric kQueueParked{"flash_queue_parked_total", counter, {}, "Messages that nobody could read."};
+inline constexpr Metric kQueueLettersShown{
+    "flash_queue_letters_shown_total", counter, {}, "Parked messages that were published for people."};
+inline constexpr Metric kQueueFenced{
+    "flash_queue_fenced_total", counter, {}, "Batches that another worker had recorded."};
+inline constexpr Metric kQueueStuck{
+    "flash_queue_partitions_stuck", gauge, {}, "Partitions whose next record is gone: an alarm above 0."};
+inline constexpr Metric kFlowRejected{
+    "flash_flow_rejected_total", counter, {}, "Published claims that ended REJECTED: an alarm above 0."};
+inline constexpr Metric kFlowRepeated{
+    "flash_flow_repeated_total", counter, {}, "Claims that were in the ledger already."};
+inline constexpr Metric kFlowStragglersLeft{
+    "flash_flow_stragglers_left_total", counter, {}, "Claims of an older gate that had to wait for the present one."};
+inline constexpr Metric kFlowDriven{"flash_flow_driven_total", counter, {}, "Claims that were published again."};
+inline constexpr Metric kFlowLateDecided{"flash_flow_late_decided_total", counter, {}, "Late payments decided."};
+inline constexpr Metric kGateInFlightOldest{
+    "flash_gate_in_flight_oldest_seconds", gauge, {}, "Age of the oldest hold that is not known to be recorded."};
+inline constexpr Metric kGateBuilds{"flash_gate_builds_total", counter, "result", "Builds of gates."};
+inline constexpr Metric kGateBuildsUnderWay{
+    "flash_gate_builds_under_way", gauge, {}, "Builds of gates at this moment."};
 
 // What becomes of orders.
 inline constexpr Metric kFlowExpired{"flash_flow_expired_total", counter, {}, "Orders that were not paid in time."};
@@ -85,15 +121,20 @@ inline constexpr Metric kSeriesDropped{
 
 /// All of them, for whoever has to go through the list.
 inline constexpr std::array kMetrics{
-    metric::kHttpOutcomes,     metric::kHttpRequests,      metric::kHttpMalformed,      metric::kHttpTimedOut,
-    metric::kHttpAnswersLate,  metric::kHttpAccepted,      metric::kHttpOpen,           metric::kGateAdmissions,
-    metric::kGateReleased,     metric::kGateFree,          metric::kGateHeld,           metric::kGateSold,
-    metric::kFlowShed,         metric::kFlowGivenUp,       metric::kFlowGateErred,      metric::kFlowInFlight,
-    metric::kQueueDepth,       metric::kLedgerBatches,     metric::kLedgerRecorded,     metric::kLedgerRefused,
-    metric::kLedgerRecordings, metric::kLedgerUnknown,     metric::kLedgerNotPersisted, metric::kLedgerRecoveries,
-    metric::kLedgerReady,      metric::kLedgerStorageFull, metric::kLedgerCommit,       metric::kLedgerBatchSize,
-    metric::kFlowExpired,      metric::kFlowPaid,          metric::kFlowPaidLate,       metric::kFlowCancelled,
-    metric::kFlowRefundsDue,   metric::kFlowSettled,       metric::kClockStep,          metric::kStartTime,
-    metric::kProcessCpu,       metric::kProcessResident,   metric::kSeriesDropped};
+    metric::kHttpOutcomes,       metric::kHttpRequests,      metric::kHttpMalformed,      metric::kHttpTimedOut,
+    metric::kHttpAnswersLate,    metric::kHttpAccepted,      metric::kHttpOpen,           metric::kGateAdmissions,
+    metric::kGateReleased,       metric::kGateFree,          metric::kGateHeld,           metric::kGateSold,
+    metric::kFlowShed,           metric::kFlowGivenUp,       metric::kFlowGateErred,      metric::kFlowInFlight,
+    metric::kQueueDepth,         metric::kLedgerBatches,     metric::kLedgerRecorded,     metric::kLedgerRefused,
+    metric::kLedgerRecordings,   metric::kLedgerUnknown,     metric::kLedgerNotPersisted, metric::kLedgerRecoveries,
+    metric::kLedgerReady,        metric::kLedgerStorageFull, metric::kLedgerCommit,       metric::kLedgerBatchSize,
+    metric::kQueueBacklog,       metric::kQueueParked,       metric::kQueueLettersShown,  metric::kQueueFenced,
+    metric::kQueueStuck,         metric::kFlowRejected,      metric::kFlowRepeated,       metric::kFlowStragglersLeft,
+    metric::kFlowDriven,         metric::kFlowLateDecided,   metric::kGateInFlightOldest, metric::kGateBuilds,
+    metric::kGateBuildsUnderWay, metric::kFlowExpired,       metric::kFlowPaid,           metric::kFlowPaidLate,
+    metric::kFlowCancelled,      metric::kFlowRefundsDue,    metric::kFlowSettled,        metric::kClockStep,
+    metric::kStartTime,          metric::kProcessCpu,        metric::kProcessResident,    metric::kSeriesDropped,
+    metric::kFlowLeaseAge,       metric::kFlowLeaseLost,     metric::kGateShelfAge,       metric::kQueuePublished,
+    metric::kQueueDurable,       metric::kQueueNotPersisted, metric::kQueueUnknown};
 
 }  // namespace weir
