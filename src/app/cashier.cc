@@ -106,10 +106,10 @@ void Cashier::deliver() {
   auto due = sandbox_->take_due(clock_.ticks());
   if (due.empty()) return;
   const std::unique_ptr<CURL, decltype(&curl_easy_cleanup)> handle{curl_easy_init(), &curl_easy_cleanup};
-  for (SandboxDelivery& delivery : due) {
+  for (const SandboxDelivery& delivery : due) {
     const bool is_stored =
         handle && post(handle.get(), webhook_url_, delivery.body, sandbox_->sign(delivery.body, clock_.now()));
-    if (!is_stored) sandbox_->put_back(std::move(delivery), clock_.ticks());
+    if (!is_stored) sandbox_->put_back(delivery, clock_.ticks());
   }
 }
 

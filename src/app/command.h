@@ -1,5 +1,6 @@
 #pragma once
 
+#include "app/exit.h"
 #include "base/result.h"
 #include "base/system_clock.h"
 #include "base/system_random.h"
@@ -15,9 +16,6 @@
 #include <CLI/Formatter.hpp>
 
 namespace weir {
-
-/// Exit codes of every command (the outside promise).
-enum class Exit : int { done = 0, failed = 1, usage = 2, unfit = 3 };
 
 /// What every command is given: the real clock and random source, and where the settings come from.
 struct CommandContext {
@@ -44,11 +42,16 @@ void give_up(CommandContext& context, Exit exit, std::string_view message);
 
 // One file a family of commands; each adds its commands to the program.
 void add_serve_command(CLI::App& program, CommandContext& context);
+void add_api_command(CLI::App& program, CommandContext& context);
 void add_shop_commands(CLI::App& program, CommandContext& context);
 void add_token_command(CLI::App& program, CommandContext& context);
 void add_proof_commands(CLI::App& program, CommandContext& context);
 void add_rehearse_command(CLI::App& program, CommandContext& context);
 void add_demo_command(CLI::App& program, CommandContext& context);
 void add_doctor_command(CLI::App& program, CommandContext& context);
+void add_copy_commands(CLI::App& program, CommandContext& context);
+void add_plan_command(CLI::App& program, CommandContext& context);
+void add_worker_command(CLI::App& program, CommandContext& context);
+void add_migrate_command(CLI::App& program, CommandContext& context);
 
 }  // namespace weir

@@ -1,84 +1,41 @@
 #include "app/api_client.h"
-#include "app/child_process.h"
 #include "app/command.h"
 #include "app/crowd_tokens.h"
+#include "app/demo_servers.h"
 #include "app/rehearsal.h"
 #include "app/stop_signal.h"
 #include "app/temporary_folder.h"
 #include "app/wiring.h"
 #include "base/time_text.h"
 
-#include <charconv>
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <thread>
-#include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace weir {
 namespace {
 
-constexpr Micros kStartWait{30'000'000};
 /// Between the sale's creation and its opening: enough to open the crowd's connections.
 constexpr Micros kOpensAfter{2'000'000};
 constexpr Micros kNextOpensAfter{30'000'000};
-constexpr std::string_view kSale = "rehearsal";
-constexpr std::string_view kItem = "poster";
+/// The same where workers first have to build the sale's gate, and nodes to hear of it.
+constexpr Micros kDistributedOpensAfter{8'000'000};
+/// Until then every order that was promised has reached the ledger.
+constexpr Micros kRecordWait{15'000'000};
 
 struct DemoFlags {
   std::int64_t units = 10'000;
   std::uint32_t buyers = 500'000;
   std::string burst = "2s";
   bool is_once = false;
+  bool is_distributed = false;
   std::string report = "weir-demo.html";
 };
-
-/// The shop of a demonstration: a server of our own binary on a folder of its own.
-struct DemoShop {
-  ChildProcess server;
-  std::string url;
-};
-
-Result<std::string> url_in(const std::string& line) {
-  constexpr std::string_view kBefore = "weir serves on port ";
-  int port = 0;
-  if (line.starts_with(kBefore)) std::from_chars(line.data() + kBefore.size(), line.data() + line.size(), port);
-  if (port == 0) return fail(Failure::unfit, fmt::format("the server began with an unexpected line: {}", line));
-  return fmt::format("http://127.0.0.1:{}", port);
-}
-
-Result<DemoShop> start_server(const CommandContext& context, const std::string& listen) {
-  std::error_code error;
-  const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
-  if (error) return fail(Failure::unfit, "cannot tell where this program is: /proc is not there");
-  std::vector<std::string> arguments{program.string(), "serve", "--end-with-parent", "--config", context.config_file};
-  auto flags = context.flags;
-  flags["http.listen"] = listen;
-  for (const auto& [key, value] : flags) {
-    arguments.push_back("--" + key);
-    arguments.push_back(value);
-  }
-  auto server = ChildProcess::start(arguments);
-  if (!server) return std::unexpected(server.error());
-  const auto line = server->read_line(context.clock.ticks() + kStartWait, context.clock);
-  if (!line) return std::unexpected(line.error());
-  auto url = url_in(*line);
-  if (!url) return std::unexpected(url.error());
-  return DemoShop{std::move(*server), std::move(*url)};
-}
-
-/// The usual port if nobody has it: a person will type it. Otherwise any.
-Result<DemoShop> start_shop(CommandContext& context, bool is_once) {
-  const auto chosen = context.flags.find("http.listen");
-  if (chosen != context.flags.end()) return start_server(context, chosen->second);
-  if (!is_once && is_free_port(8080)) return start_server(context, "127.0.0.1:8080");
-  return start_server(context, "127.0.0.1:0");
-}
 
 Result<void> expect_made(const Result<ApiClient::Answer>& answer) {
   if (!answer) return std::unexpected(answer.error());
@@ -103,18 +60,25 @@ Result<void> add_item(const ApiClient& client, std::string_view sale, std::strin
                   sale, id, title, price, units)));
 }
 
-Result<void> run_sale(CommandContext& context, const DemoFlags& flags, const Settings& settings, const DemoShop& shop,
-                      const ApiClient& client, RehearsalOrder order) {
+Result<void> run_sale(CommandContext& context, const DemoFlags& flags, const Settings& settings,
+                      const DemoServers& shop, const ApiClient& client, RehearsalOrder order) {
   const auto tokens = issue_crowd_tokens(settings, flags.buyers, context.clock, context.random);
   if (!tokens) return std::unexpected(tokens.error());
-  const Instant opens_at = context.clock.now() + kOpensAfter;
-  if (auto made = create_sale(client, kSale, "Ten thousand posters", opens_at, Micros{3'600'000'000}); !made)
+  // Stores that are shared have had other sales.
+  const std::string mark = flags.is_distributed ? fmt::format("-{:08x}", context.random.next() >> 32) : "";
+  const std::string sale = "rehearsal" + mark;
+  const std::string item = "poster" + mark;
+  const Instant opens_at = context.clock.now() + (flags.is_distributed ? kDistributedOpensAfter : kOpensAfter);
+  if (auto made = create_sale(client, sale, "Ten thousand posters", opens_at, Micros{3'600'000'000}); !made)
     return made;
-  if (auto made = add_item(client, kSale, kItem, "Poster", 1999, flags.units); !made) return made;
-  order.url = shop.url;
-  order.item = kItem;
+  if (auto made = add_item(client, sale, item, "Poster", 1999, flags.units); !made) return made;
+  if (auto stocked = wait_for_stock(shop, item, flags.units, context.clock); !stocked) return stocked;
+  order.url = shop.urls.front();
+  order.more_urls.assign(shop.urls.begin() + 1, shop.urls.end());
+  order.item = item;
   order.are_buyers_new = true;
-  order.server = shop.server.pid();
+  order.servers = shop.pids();
+  if (flags.is_distributed) order.record_wait = kRecordWait;
   Rehearsal rehearsal;
   if (auto done = rehearse(order, **tokens, context.clock, rehearsal); !done) return done;
   if (auto written = crowd::write_report(flags.report, rehearsal.input, rehearsal.verdict); !written) return written;
@@ -127,30 +91,30 @@ Result<void> run_sale(CommandContext& context, const DemoFlags& flags, const Set
 }
 
 /// A sale for the person who looks on, about to open.
-Result<void> leave_open(CommandContext& context, DemoShop& shop, const ApiClient& client) {
+Result<void> leave_open(CommandContext& context, DemoServers& shop, const ApiClient& client) {
   const Instant opens_at = context.clock.now() + kNextOpensAfter;
   if (auto made = create_sale(client, "yours", "A sale of your own", opens_at, Micros{7'200'000'000}); !made)
     return made;
   if (auto made = add_item(client, "yours", "shirt", "Shirt", 2500, 20); !made) return made;
   if (auto made = add_item(client, "yours", "mug", "Mug", 1200, 3); !made) return made;
   std::fprintf(stderr, "\nThe shop stays open: %s/?sale=yours\nIts next sale opens in %lld s. Ctrl-C ends it.\n",
-               shop.url.c_str(), static_cast<long long>(kNextOpensAfter.count() / 1'000'000));
-  while (!stop_on_signal().load() && shop.server.is_running())
-    std::this_thread::sleep_for(std::chrono::milliseconds{100});
+               shop.urls.front().c_str(), static_cast<long long>(kNextOpensAfter.count() / 1'000'000));
+  while (!stop_on_signal().load() && shop.are_running()) std::this_thread::sleep_for(std::chrono::milliseconds{100});
   return {};
 }
 
 Result<void> demonstrate(CommandContext& context, const DemoFlags& flags, const Settings& settings,
                          const RehearsalOrder& order) {
-  auto shop = start_shop(context, flags.is_once);
+  auto shop = flags.is_distributed ? start_demo_cluster(context, settings) : start_demo_server(context, flags.is_once);
   if (!shop) return std::unexpected(shop.error());
-  std::fprintf(stderr, "A shop of its own runs at %s; %u buyers come for %lld units.\n", shop->url.c_str(),
-               flags.buyers, static_cast<long long>(flags.units));
-  auto client = ApiClient::make(shop->url, {});
+  std::fprintf(stderr, "A shop of its own runs at %s; %u buyers come for %lld units.\n",
+               fmt::format("{}", fmt::join(shop->urls, " and ")).c_str(), flags.buyers,
+               static_cast<long long>(flags.units));
+  auto client = ApiClient::make(shop->urls.front(), {});
   if (!client) return std::unexpected(client.error());
   client->set_token(order.admin_token);
   if (auto sold = run_sale(context, flags, settings, *shop, *client, order); !sold) return sold;
-  if (flags.is_once || stop_on_signal().load()) return {};
+  if (flags.is_once || flags.is_distributed || stop_on_signal().load()) return {};
   return leave_open(context, *shop, *client);
 }
 
@@ -200,6 +164,9 @@ void add_demo_command(CLI::App& program, CommandContext& context) {
       ->capture_default_str();
   command->add_option("--burst", flags->burst, "All come at the opening, within this time")->capture_default_str();
   command->add_flag("--once", flags->is_once, "End after the sale instead of leaving the shop open");
+  command->add_flag("--distributed", flags->is_distributed,
+                    "Two nodes and two workers on the Redis, Kafka and PostgreSQL that the settings name; ends after "
+                    "the sale. `./dev demo --distributed` starts those servers too");
   command->add_option("--report", flags->report, "Where the report goes; the JSON stands beside it")
       ->capture_default_str();
   command->add_flag("--json", context.is_json, "Print the report as JSON");

@@ -177,7 +177,7 @@ void Engine::ask_for_late() {
   if (!is_asked) log::warn("late_payments_wait");
 }
 
-void Engine::find_waiting(OrderId order, std::function<void(std::optional<Claim>)> done) {
+void Engine::find_waiting(OrderId order, std::function<void(const WaitingClaim&)> done) {
   desk_->post([order, done = std::move(done)](Admit& admit, Gate&) { done(admit.waiting(order)); });
 }
 

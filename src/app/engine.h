@@ -2,11 +2,12 @@
 
 #include "app/desk.h"
 #include "app/pool.h"
+#include "app/seller.h"
 #include "app/writer.h"
+#include "base/random.h"
 #include "base/snapshot.h"
 #include "gate/memory_gate.h"
 #include "http/server.h"
-#include "http/services.h"
 #include "queue/direct_queue.h"
 
 #include <atomic>
@@ -22,6 +23,7 @@ namespace weir {
 
 /// What an engine is made of; each part was opened by `wiring`.
 struct EngineParts {
+  std::unique_ptr<Random> ledger_random;  // The ledger's, if it needs one that lives as long.
   std::unique_ptr<Ledger> ledger;
   std::unique_ptr<LedgerReader> own_reader;  // Catalog and rebuild; the writer's thread.
   std::vector<std::unique_ptr<LedgerReader>> pool_readers;
@@ -41,32 +43,34 @@ struct EngineParts {
 ///
 /// Life: `build` (the gate from the ledger), `start`, serve, `stop`. With `start_by_hand` there are no threads, and who
 /// calls the `turn`s of desk, writer and pool on one thread drives the same steps in the order of his choice.
-class Engine final : public http::Services {
+class Engine final : public Seller {
  public:
   Engine(EngineParts parts, const Clock& clock);
   ~Engine() override;
 
   /// Builds the gate from the ledger. `corrupt` when the ledger's live orders do not fit its totals.
   [[nodiscard]] Result<void> build();
-  /// `wake_reactor` and `mailbox` belong to the front door; they must outlive `stop`.
-  void start(http::Mailbox& mailbox, std::function<void(std::uint16_t)> wake_reactor);
   void start_by_hand(http::Mailbox& mailbox, std::function<void(std::uint16_t)> wake_reactor);
-  /// Once a second, from one thread: takes up what a full queue had no room for.
-  void look_around();
-  /// Finishes what is under way, up to `deadline`, then joins every thread. Repeatable.
-  void stop(Deadline deadline);
 
   [[nodiscard]] DirectQueue& queue() { return queue_; }
   [[nodiscard]] Writer& writer() { return *writer_; }
   [[nodiscard]] Desk& desk() { return *desk_; }
   [[nodiscard]] Pool& pool() { return *pool_; }
   [[nodiscard]] std::size_t in_flight() const { return desk_->in_flight(); }
-  void set_metrics(std::function<std::string()> metrics) { metrics_ = std::move(metrics); }
+
+  // Seller.
+  void start(http::Mailbox& mailbox, std::function<void(std::uint16_t)> wake_reactor) override;
+  /// Takes up what a full queue had no room for.
+  void look_around() override;
+  void stop(Deadline deadline) override;
+  void set_metrics(std::function<std::string()> metrics) override { metrics_ = std::move(metrics); }
+  void add_metrics(TextExposition& out) override;
 
   // Services.
   [[nodiscard]] std::uint64_t catalog_version() const override { return catalog_.version(); }
   [[nodiscard]] std::shared_ptr<const Catalog> catalog() const override { return catalog_.get(); }
   [[nodiscard]] const ShelfBoard& shelves() const override { return gate_.shelves(); }
+  [[nodiscard]] Ticks ticks() const override { return clock_.ticks(); }
   [[nodiscard]] const KnownBuyers& known_buyers() const override { return gate_.known_buyers(); }
   [[nodiscard]] const SipKey& buyer_hash() const override { return parts_.buyer_hash; }
   [[nodiscard]] bool offer_claim(std::uint16_t reactor, const ClaimRequest& request) override;
@@ -75,8 +79,11 @@ class Engine final : public http::Services {
   [[nodiscard]] bool settle(SettleRequest request) override { return writer_->submit(std::move(request)); }
   [[nodiscard]] bool read(std::function<void(LedgerReader&)> job) override { return pool_->submit(std::move(job)); }
   [[nodiscard]] bool change(http::ChangeRequest request) override;
-  void find_waiting(OrderId order, std::function<void(std::optional<Claim>)> done) override;
+  void find_waiting(OrderId order, std::function<void(const WaitingClaim&)> done) override;
   [[nodiscard]] bool reconcile(bool dry_run, std::function<void(const Result<Findings>&)> done) override;
+  [[nodiscard]] Result<Explained> explain(OrderId order, LedgerReader& reader) override {
+    return explain_from_ledger(order, reader);
+  }
   [[nodiscard]] Gateway* gateway(std::string_view gateway_name) override;
   void refund_due() override { parts_.refund_due(); }
   [[nodiscard]] http::Mailbox& mailbox() override { return *mailbox_; }

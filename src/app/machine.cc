@@ -31,11 +31,13 @@ Filesystem filesystem_of(const std::string& path) {
   struct statfs status{};
   if (::statfs(path.c_str(), &status) != 0) return Filesystem::unknown;
   switch (static_cast<unsigned long>(status.f_type)) {
-    case 0x01021994: return Filesystem::memory;   // tmpfs
-    case 0x858458f6: return Filesystem::memory;   // ramfs
-    case 0x6969: return Filesystem::network;      // nfs
-    case 0xff534d42: return Filesystem::network;  // cifs
-    case 0xfe534d42: return Filesystem::network;  // smb2
+    case 0x01021994:  // tmpfs
+    case 0x858458f6:  // ramfs
+      return Filesystem::memory;
+    case 0x6969:      // nfs
+    case 0xff534d42:  // cifs
+    case 0xfe534d42:  // smb2
+      return Filesystem::network;
     default: return Filesystem::disk;
   }
 }

@@ -1,4 +1,5 @@
 #include "app/command.h"
+#include "app/memory_end.h"
 #include "base/log.h"
 
 #include <csignal>
@@ -8,6 +9,7 @@
 int main(int count, char** arguments) {
   using namespace weir;
   std::signal(SIGPIPE, SIG_IGN);
+  end_when_memory_ends();
   CommandContext context;
   context.program = arguments[0];
   CLI::App program{
@@ -19,11 +21,16 @@ int main(int count, char** arguments) {
       "Exit codes: 0 done, 1 the check failed or the thing was refused, 2 wrong use, 3 the environment is not fit.");
   add_demo_command(program, context);
   add_serve_command(program, context);
+  add_api_command(program, context);
+  add_worker_command(program, context);
+  add_migrate_command(program, context);
   add_shop_commands(program, context);
   add_token_command(program, context);
   add_rehearse_command(program, context);
   add_proof_commands(program, context);
   add_doctor_command(program, context);
+  add_copy_commands(program, context);
+  add_plan_command(program, context);
   try {
     program.parse(count, arguments);
   } catch (const CLI::ParseError& error) {

@@ -1,7 +1,8 @@
-#include "app/api_client.h"
 #include "app/command.h"
+#include "app/proof_flags.h"
+#include "app/proof_wiring.h"
 #include "app/wiring.h"
-#include "base/time_text.h"
+#include "config/stores.h"
 #include "http/answers.h"
 
 #include <cstdio>
@@ -12,38 +13,6 @@
 
 namespace weir {
 namespace {
-
-struct ProofFlags {
-  std::string url;
-  std::string token_file;
-  std::string order;
-  bool dry_run = false;
-};
-
-void add_where(CLI::App& command, CommandContext& context, ProofFlags& flags) {
-  command.add_option("--url", flags.url, "Ask the running server at this address instead of the ledger in --data");
-  command.add_option("--token-file", flags.token_file, "File with an organiser's token, for --url");
-  command.add_flag("--json", context.is_json, "Print the answer as JSON");
-  add_setting_flags(command, context);
-}
-
-/// The JSON of a proof, from a running server or from the ledger beside it.
-Result<std::string> fetch(CommandContext& context, const Settings& settings, const ProofFlags& flags,
-                          std::string_view path, const std::string* body,
-                          const std::function<Result<std::string>(LedgerReader&)>& read) {
-  if (!flags.url.empty()) {
-    const auto client = ApiClient::make(flags.url, flags.token_file);
-    if (!client) return std::unexpected(client.error());
-    const auto answer = body == nullptr ? client->get(path) : client->post(path, *body);
-    if (!answer) return std::unexpected(answer.error());
-    if (answer->status == 200) return answer->body;
-    return fail(answer->status == 401 || answer->status == 403 ? Failure::unfit : Failure::unavailable,
-                fmt::format("the server answered {}: {}", answer->status, answer->body));
-  }
-  const auto reader = open_reader(settings, context.clock);
-  if (!reader) return std::unexpected(reader.error());
-  return read(**reader);
-}
 
 void print_audit(const std::string& json) {
   const boost::json::value report = boost::json::parse(json);
@@ -72,12 +41,14 @@ void print_audit(const std::string& json) {
 void audit(CommandContext& context, const ProofFlags& flags) {
   const auto settings = read_settings(context);
   if (!settings) return give_up(context, Exit::usage, settings.error());
-  const auto json =
-      fetch(context, *settings, flags, "/api/admin/audit", nullptr, [](LedgerReader& ledger) -> Result<std::string> {
-        const auto report = ledger.audit();
-        if (!report) return std::unexpected(report.error());
-        return http::audit_json(*report);
-      });
+  const auto read_here = [&]() -> Result<std::string> {
+    const auto reader = open_reader(*settings, context.clock);
+    if (!reader) return std::unexpected(reader.error());
+    const auto report = (*reader)->audit();
+    if (!report) return std::unexpected(report.error());
+    return http::audit_json(*report);
+  };
+  const auto json = flags.url.empty() ? read_here() : ask_server(flags, "/api/admin/audit", nullptr);
   if (!json) return give_up(context, exit_of(json.error()), json.error().message);
   if (context.is_json)
     std::printf("%s\n", json->c_str());
@@ -86,53 +57,56 @@ void audit(CommandContext& context, const ProofFlags& flags) {
   context.exit = boost::json::parse(*json).at("ok").as_bool() ? Exit::done : Exit::failed;
 }
 
+/// Proofs on the stores that the settings name, beside whatever runs on them.
+Proofs proofs_of(CommandContext& context, const Settings& settings) {
+  return Proofs{proof_stores(settings, context.clock, context.random), context.clock};
+}
+
+Result<Explained> explain_here(CommandContext& context, const Settings& settings, OrderId id) {
+  if (settings.gate == GateKind::redis) {
+    if (const auto fit = check_stores(settings, ProcessRole::tool); !fit) return std::unexpected(fit.error());
+    return proofs_of(context, settings).explain(id);
+  }
+  const auto reader = open_reader(settings, context.clock);
+  if (!reader) return std::unexpected(reader.error());
+  return explain_from_ledger(id, **reader);
+}
+
+void print_life(const std::string& json) {
+  const boost::json::value life = boost::json::parse(json);
+  for (const auto& line : life.at("lines").as_array()) {
+    std::printf("%s  %-6s  %-19s %s\n", line.at("at").as_string().c_str(), line.at("source").as_string().c_str(),
+                line.at("what").as_string().c_str(), line.at("detail").as_string().c_str());
+  }
+}
+
 void explain(CommandContext& context, const ProofFlags& flags) {
   const auto settings = read_settings(context);
   if (!settings) return give_up(context, Exit::usage, settings.error());
   const auto id = OrderId::parse(flags.order);
   if (!id) return give_up(context, Exit::usage, fmt::format("'{}' is no order id: 32 hexadecimal digits", flags.order));
-  const auto json = fetch(context, *settings, flags, fmt::format("/api/admin/orders/{}/explain", flags.order), nullptr,
-                          [&](LedgerReader& ledger) -> Result<std::string> {
-                            const auto life = ledger.life_of(*id);
-                            if (!life) return std::unexpected(life.error());
-                            if (life->empty()) return fail(Failure::unavailable, "there is no order " + flags.order);
-                            return http::life_json(*life);
-                          });
-  if (!json) return give_up(context, exit_of(json.error()), json.error().message);
-  if (context.is_json) {
-    std::printf("%s\n", json->c_str());
-    return;
-  }
-  const boost::json::value life = boost::json::parse(*json);
-  for (const auto& line : life.at("lines").as_array()) {
-    std::printf("%s  %-18s %s\n", line.at("at").as_string().c_str(), line.at("what").as_string().c_str(),
-                line.at("detail").as_string().c_str());
-  }
-}
-
-void reconcile(CommandContext& context, const ProofFlags& flags) {
-  const auto settings = read_settings(context);
-  if (!settings) return give_up(context, Exit::usage, settings.error());
-  const std::string body = flags.dry_run ? "{\"dryRun\":true}" : "{}";
-  const auto json =
-      fetch(context, *settings, flags, "/api/admin/reconcile", &body, [](LedgerReader&) -> Result<std::string> {
-        // With one process the gate lives in the server and is built from the ledger at its start: alone there is
-        // nothing to compare.
-        return http::findings_json(Findings{}, true);
-      });
-  if (!json) return give_up(context, exit_of(json.error()), json.error().message);
-  const boost::json::value findings = boost::json::parse(*json);
-  if (context.is_json) {
-    std::printf("%s\n", json->c_str());
+  std::string json;
+  bool is_known = true;
+  bool is_complete = true;
+  if (flags.url.empty()) {
+    const auto explained = explain_here(context, *settings, *id);
+    if (!explained) return give_up(context, exit_of(explained.error()), explained.error().message);
+    is_known = explained->tenant.has_value();
+    is_complete = explained->is_complete;
+    json = http::life_json(explained->lines);
   } else {
-    for (const char* kind : {"gateOnly", "ledgerOnly", "unsold"}) {
-      std::printf("%-11s %zu\n", kind, findings.at(kind).as_array().size());
-    }
-    std::printf("%s\n", findings.at("ok").as_bool()
-                            ? "gate and ledger agree"
-                            : (flags.dry_run ? "they disagree; nothing was changed" : "repaired, order by order"));
+    const auto answer = ask_server(flags, fmt::format("/api/admin/orders/{}/explain", flags.order), nullptr);
+    if (!answer) return give_up(context, exit_of(answer.error()), answer.error().message);
+    json = *answer;
   }
-  context.exit = findings.at("ok").as_bool() || !flags.dry_run ? Exit::done : Exit::failed;
+  if (context.is_json)
+    std::printf("%s\n", json.c_str());
+  else
+    print_life(json);
+  if (is_known) return;
+  give_up(context, Exit::failed,
+          is_complete ? "there is no order " + flags.order
+                      : "it cannot be known now whether there is an order " + flags.order);
 }
 
 }  // namespace
@@ -141,15 +115,15 @@ void add_proof_commands(CLI::App& program, CommandContext& context) {
   auto flags = std::make_shared<ProofFlags>();
   CLI::App* audit_command =
       program.add_subcommand("audit", "Recompute every invariant from the ledger; exit 1 names what is broken");
-  add_where(*audit_command, context, *flags);
+  add_proof_flags(*audit_command, context, *flags);
   audit_command->callback([&context, flags] { audit(context, *flags); });
   CLI::App* explain_command = program.add_subcommand("explain", "The whole life of one order, line by line");
   explain_command->add_option("order", flags->order, "The order's id")->required();
-  add_where(*explain_command, context, *flags);
+  add_proof_flags(*explain_command, context, *flags);
   explain_command->callback([&context, flags] { explain(context, *flags); });
   CLI::App* reconcile_command = program.add_subcommand("reconcile", "Compare gate and ledger; repair order by order");
   reconcile_command->add_flag("--dry-run", flags->dry_run, "Only say what would be repaired");
-  add_where(*reconcile_command, context, *flags);
+  add_proof_flags(*reconcile_command, context, *flags);
   reconcile_command->callback([&context, flags] { reconcile(context, *flags); });
 }
 

@@ -10,7 +10,10 @@
 #include "crowd/figures.h"
 
 #include <algorithm>
+#include <chrono>
+#include <exception>
 #include <fstream>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -153,6 +156,35 @@ std::string audit_of(ApiClient& client, const std::string& admin_token) {
   return answer && answer->status == 200 ? answer->body : std::string{};
 }
 
+/// How many units of the item are held or sold, as the audit has them.
+std::int64_t taken_units(const std::string& audit, std::string_view item) try {
+  const boost::json::value report = boost::json::parse(audit);  // It outlives the loop over a part of it.
+  std::int64_t taken = 0;
+  for (const auto& row : report.at("items").as_array()) {
+    if (row.at("itemId").as_string() != item) continue;
+    taken += row.at("held").to_number<std::int64_t>() + row.at("sold").to_number<std::int64_t>();
+  }
+  return taken;
+} catch (const std::exception&) {
+  return -1;
+}
+
+/// Where several processes record what was promised, the last of it arrives a moment later: waits for it, then says
+/// what is missing.
+void wait_for_ledger(const RehearsalOrder& order, ApiClient& client, const Clock& clock, Rehearsal& out) {
+  const auto promised = static_cast<std::int64_t>(out.run.winners) * order.units_per_claim;
+  const Ticks deadline = clock.ticks() + order.record_wait;
+  std::int64_t taken = taken_units(out.input.audit_json, order.item);
+  while (taken < promised && clock.ticks() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds{100});
+    out.input.audit_json = audit_of(client, order.admin_token);
+    taken = taken_units(out.input.audit_json, order.item);
+  }
+  if (taken >= promised) return;
+  ++out.input.findings_total;
+  out.input.findings.push_back(fmt::format("promised: {} units were promised and the ledger has {}", promised, taken));
+}
+
 crowd::Options options_of(const RehearsalOrder& order, const Market& market, crowd::Target target,
                           std::optional<Ticks> opening, Progress& progress) {
   crowd::Options options;
@@ -171,6 +203,18 @@ crowd::Options options_of(const RehearsalOrder& order, const Market& market, cro
     options.on_progress = [&progress](const crowd::Progress& at) { progress.show(at); };
   }
   return options;
+}
+
+/// What the processes have used together; null when there is none, or one of them is gone.
+std::optional<crowd::Usage> usage_of_all(const std::vector<pid_t>& processes) {
+  crowd::Usage sum;
+  for (const pid_t process : processes) {
+    const auto usage = crowd::usage_of(process);
+    if (!usage) return std::nullopt;
+    sum.cpu_s += usage->cpu_s;
+    sum.rss_bytes += usage->rss_bytes;
+  }
+  return processes.empty() ? std::nullopt : std::optional{sum};
 }
 
 void append_line(std::string& out, std::string_view label, std::string_view text) {
@@ -204,14 +248,19 @@ Result<void> rehearse(const RehearsalOrder& order, const crowd::TokenSource& tok
   if (!opening) return std::unexpected(opening.error());
 
   Progress progress;
-  const auto before = order.server ? crowd::usage_of(*order.server) : std::nullopt;
+  const auto before = usage_of_all(order.servers);
   crowd::Options options = options_of(order, *market, std::move(*target), *opening, progress);
+  for (const std::string& url : order.more_urls) {
+    auto more = crowd::parse_target(url);
+    if (!more) return fail(Failure::unfit, more.error() + " (--url)");
+    options.more_targets.push_back(std::move(*more));
+  }
   // An open sale has no moment to wait for; a little time to open the connections is enough.
   if (!options.opening) options.opening = clock.ticks() + Micros{500'000};
   auto run = crowd::run_crowd(options, *plan, tokens, clock);
   progress.end();
   if (!run) return std::unexpected(run.error());
-  const auto after = order.server ? crowd::usage_of(*order.server) : std::nullopt;
+  const auto after = usage_of_all(order.servers);
 
   out.run = std::move(*run);
   crowd::ReportInput& input = out.input;
@@ -228,6 +277,7 @@ Result<void> rehearse(const RehearsalOrder& order, const crowd::TokenSource& tok
   input.units_at_start = market->free;
   if (before && after) input.server = crowd::Usage{after->cpu_s - before->cpu_s, after->rss_bytes};
   input.audit_json = audit_of(*client, order.admin_token);
+  if (order.are_buyers_new && order.record_wait > Micros{0}) wait_for_ledger(order, *client, clock, out);
   if (order.are_buyers_new) judge_history(*market, *options.opening, out);
   out.verdict = crowd::judge(input);
   return {};

@@ -7,8 +7,8 @@
 
 #include <atomic>
 #include <cstdint>
-#include <optional>
 #include <string>
+#include <vector>
 
 #include <sys/types.h>
 
@@ -16,8 +16,9 @@ namespace weir {
 
 /// What a rehearsal is asked to do. The server is any that speaks our API; its process may be another machine's.
 struct RehearsalOrder {
-  std::string url;   // Origin, `http://host[:port]`.
-  std::string item;  // The item that everybody wants.
+  std::string url;                     // Origin, `http://host[:port]`.
+  std::vector<std::string> more_urls;  // Other nodes of the same shop: the crowd is spread over all of them.
+  std::string item;                    // The item that everybody wants.
   crowd::PlanOptions crowd;
   std::size_t connections = 1'024;  // A claim that waits for the disk holds up its connection, as behind any proxy.
   std::size_t depth = 16;           // Requests on their way per connection.
@@ -25,7 +26,8 @@ struct RehearsalOrder {
   bool is_keyed = true;         // Presses carry an Idempotency-Key, as the shop's page sends it.
   bool are_buyers_new = false;  // Nobody of this crowd can hold an order from before.
   std::string admin_token;      // Empty: no audit, and so no GO.
-  std::optional<pid_t> server;  // For CPU and memory; null: not known.
+  Micros record_wait{0};        // With new buyers: until then every promised order must be in the ledger; 0: not asked.
+  std::vector<pid_t> servers;   // For CPU and memory, added up; empty: not known.
   bool shows_progress = true;   // On standard error: a bar on a terminal, plain lines otherwise.
   const std::atomic<bool>* stop = nullptr;
 };

@@ -60,7 +60,7 @@ void run(CommandContext& context, RehearseFlags& flags) {
   auto admin_token = admin_token_of(context, *settings, flags);
   if (!admin_token) return give_up(context, exit_of(admin_token.error()), admin_token.error().message);
   flags.order.admin_token = std::move(*admin_token);
-  if (flags.server_pid > 0) flags.order.server = static_cast<pid_t>(flags.server_pid);
+  if (flags.server_pid > 0) flags.order.servers = {static_cast<pid_t>(flags.server_pid)};
   flags.order.stop = &stop_on_signal();
   Rehearsal rehearsal;
   if (const auto done = rehearse(flags.order, **tokens, context.clock, rehearsal); !done) {

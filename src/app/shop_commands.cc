@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <exception>
 #include <memory>
+#include <optional>
 
 #include <boost/json.hpp>
 #include <fmt/format.h>
@@ -184,32 +185,65 @@ void change_sale(CommandContext& context, const SaleFlags& flags, SaleAction act
   });
 }
 
-/// The answer to `sale list` and `sale show`, from the list as the server and the ledger both tell it.
-ShopAnswer sales_answer(const std::string& json, const std::string& id, bool only_one) try {
-  const boost::json::value list = boost::json::parse(json);
-  ShopAnswer answer{.exit = Exit::done, .json = json, .sentence = ""};
-  for (const boost::json::value& sale : list.at("sales").as_array()) {
-    const auto text = [&sale](std::string_view name) { return std::string{sale.at(name).as_string()}; };
-    if (only_one && text("saleId") == id) {
-      const std::string one = boost::json::serialize(sale);
-      return {Exit::done, one, one};
-    }
-    answer.sentence += fmt::format("{}{}  {}  {} to {}  {}", answer.sentence.empty() ? "" : "\n", text("saleId"),
-                                   text("state"), text("opensAt"), text("closesAt"), text("title"));
-  }
-  if (only_one) return refusal(http::Code::unknown_sale, {}, fmt::format("there is no sale '{}' (--id)", id));
-  if (answer.sentence.empty()) answer.sentence = "no sales yet: weir sale create --help";
-  return answer;
-} catch (const std::exception& error) {
-  return refusal(http::Code::unavailable, {}, fmt::format("the list of sales cannot be read: {}", error.what()));
+/// How a list of the server or the ledger is told to a person.
+struct Listed {
+  const char* list;     // The list's name in the JSON.
+  const char* id;       // The member that names a row.
+  http::Code unknown;   // When the one that is asked for is not there.
+  const char* nothing;  // The sentence for an empty list.
+  std::function<std::string(const boost::json::value&)> line;
+};
+
+std::string text_of(const boost::json::value& row, std::string_view name) {
+  return std::string{row.at(name).as_string()};
 }
 
-void list_sales(CommandContext& context, const SaleFlags& flags, bool only_one) {
-  const std::string& id = flags.draft.id;
-  if (!flags.where.url.empty()) {
-    return on_server(context, flags.where, [&](const ApiClient& client) {
-      const auto answer = client.get("/api/admin/sales");
-      return answer && answer->status == 200 ? sales_answer(answer->body, id, only_one) : answer_of(answer, "");
+const Listed& listed_sales() {
+  static const Listed kSales{"sales", "saleId", http::Code::unknown_sale, "no sales yet: weir sale create --help",
+                             [](const boost::json::value& sale) {
+                               return fmt::format("{}  {}  {} to {}  {}", text_of(sale, "saleId"),
+                                                  text_of(sale, "state"), text_of(sale, "opensAt"),
+                                                  text_of(sale, "closesAt"), text_of(sale, "title"));
+                             }};
+  return kSales;
+}
+
+const Listed& listed_tenants() {
+  static const Listed kTenants{"tenants", "tenantId", http::Code::unknown_tenant, "no tenants",
+                               [](const boost::json::value& tenant) {
+                                 std::string line = text_of(tenant, "tenantId");
+                                 for (const auto& domain : tenant.at("domains").as_array())
+                                   line += "  " + std::string{domain.as_string()};
+                                 return line;
+                               }};
+  return kTenants;
+}
+
+/// The answer to `list` and `show`, from the list as the server and the ledger both tell it. `one`: only this row.
+ShopAnswer list_answer(const Listed& of, const std::string& json, const std::optional<std::string>& one) try {
+  const boost::json::value list = boost::json::parse(json);
+  ShopAnswer answer{.exit = Exit::done, .json = json, .sentence = ""};
+  for (const boost::json::value& row : list.at(of.list).as_array()) {
+    if (one && text_of(row, of.id) == *one) {
+      const std::string text = boost::json::serialize(row);
+      return {Exit::done, text, text};
+    }
+    answer.sentence += (answer.sentence.empty() ? "" : "\n") + of.line(row);
+  }
+  if (one) return refusal(of.unknown, {}, fmt::format("there is no '{}' (--id)", *one));
+  if (answer.sentence.empty()) answer.sentence = of.nothing;
+  return answer;
+} catch (const std::exception& error) {
+  return refusal(http::Code::unavailable, {}, fmt::format("the list of {} cannot be read: {}", of.list, error.what()));
+}
+
+/// Prints a list of the catalog, from the server or the ledger.
+void list(CommandContext& context, const Where& where, const Listed& of, const std::optional<std::string>& one,
+          const std::function<std::string(const Catalog&)>& rows) {
+  if (!where.url.empty()) {
+    return on_server(context, where, [&](const ApiClient& client) {
+      const auto answer = client.get(fmt::format("/api/admin/{}", of.list));
+      return answer && answer->status == 200 ? list_answer(of, answer->body, one) : answer_of(answer, "");
     });
   }
   const auto settings = read_settings(context);
@@ -218,14 +252,28 @@ void list_sales(CommandContext& context, const SaleFlags& flags, bool only_one) 
   if (!reader) return give_up(context, exit_of(reader.error()), reader.error().message);
   const auto catalog = (*reader)->catalog();
   if (!catalog) return give_up(context, Exit::failed, catalog.error().message);
-  const Tenant* tenant = catalog->tenant_by_id(flags.draft.tenant);
-  std::string json = "{\"sales\":[";
-  for (const Sale& sale : catalog->sales()) {
-    if (tenant == nullptr || sale.tenant != tenant->no) continue;
-    if (!json.ends_with('[')) json += ',';
-    json += http::sale_json(sale, context.clock.now());
-  }
-  print(context, sales_answer(json + "]}", id, only_one));
+  print(context, list_answer(of, fmt::format("{{\"{}\":[{}]}}", of.list, rows(*catalog)), one));
+}
+
+void list_sales(CommandContext& context, const SaleFlags& flags, bool only_one) {
+  list(context, flags.where, listed_sales(), only_one ? std::optional{flags.draft.id} : std::nullopt,
+       [&](const Catalog& catalog) {
+         const Tenant* tenant = catalog.tenant_by_id(flags.draft.tenant);
+         std::string rows;
+         for (const Sale& sale : catalog.sales()) {
+           if (tenant == nullptr || sale.tenant != tenant->no) continue;
+           rows += (rows.empty() ? "" : ",") + http::sale_json(sale, context.clock.now());
+         }
+         return rows;
+       });
+}
+
+void list_tenants(CommandContext& context, const Where& where, const std::optional<std::string>& one) {
+  list(context, where, listed_tenants(), one, [](const Catalog& catalog) {
+    std::string rows;
+    for (const Tenant& tenant : catalog.tenants()) rows += (rows.empty() ? "" : ",") + http::tenant_json(tenant);
+    return rows;
+  });
 }
 
 void add_sale_commands(CLI::App& program, CommandContext& context) {
@@ -316,6 +364,9 @@ void change_stock(CommandContext& context, const ItemFlags& flags) {
   if (delta == 0) return give_up(context, Exit::usage, "say how many: --add N or --remove N");
   const std::string sentence = fmt::format("item {}: {:+} units", flags.draft.id, delta);
   if (flags.where.url.empty()) {
+    const auto settings = read_settings(context);
+    if (settings && settings->gate == GateKind::redis && delta < 0)
+      return give_up(context, Exit::failed, "units cannot be taken out of a sale that several processes sell (gate)");
     return on_ledger(context, [&](Ledger& ledger, LedgerReader&) {
       const auto result = ledger.change_stock(flags.draft.tenant, flags.draft.id, delta, flags.key);
       return answer_of(result, result ? http::stock_json(*result) : "", sentence, flags.draft.id);
@@ -375,6 +426,16 @@ void add_tenant_commands(CLI::App& program, CommandContext& context) {
     std::vector<std::string> domains;
   };
   auto flags = std::make_shared<Flags>();
+  const auto add_look = [&](const char* name, const char* help, bool is_one) {
+    CLI::App* look = tenant->add_subcommand(name, help);
+    if (is_one) look->add_option("--id", flags->id, "The tenant")->required();
+    add_where(*look, context, flags->where);
+    look->callback([&context, flags, is_one] {
+      list_tenants(context, flags->where, is_one ? std::optional{flags->id} : std::nullopt);
+    });
+  };
+  add_look("list", "All tenants with their domains; a server shows all to an admin, to an organiser his own", false);
+  add_look("show", "One tenant", true);
   CLI::App* create = tenant->add_subcommand("create", "Make a tenant with the domains that serve it");
   create->add_option("--id", flags->id, "The tenant's id")->required();
   create->add_option("--domain", flags->domains, "A domain of its shop")->required();

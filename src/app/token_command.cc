@@ -63,9 +63,26 @@ void issue(CommandContext& context, const TokenFlags& flags) {
     std::printf("%lld tokens in %s\n", static_cast<long long>(flags.count), flags.out.c_str());
 }
 
+/// There is no list of staff: whoever signs tokens says in them who may do what. So nothing can be granted here that a
+/// token would not have to say again.
+void add_staff_command(CLI::App& program, CommandContext& context) {
+  CLI::App* staff = program.add_subcommand("staff", "Who may do what: said by tokens, see `weir token issue`");
+  staff->require_subcommand(1);
+  CLI::App* grant = staff->add_subcommand("grant", "Refused: a role stands in its bearer's token");
+  auto flags = std::make_shared<TokenFlags>();
+  grant->add_option("--sub", flags->subject, "Who it is for");
+  grant->add_option("--role", flags->role, "support, organiser or admin");
+  grant->callback([&context] {
+    give_up(context, Exit::failed,
+            "roles are not kept here: a role stands in its bearer's token, and whoever signs the token grants it "
+            "(weir token issue --sub S --role R --ttl 8h, or your own issuer)");
+  });
+}
+
 }  // namespace
 
 void add_token_command(CLI::App& program, CommandContext& context) {
+  add_staff_command(program, context);
   CLI::App* token = program.add_subcommand("token", "Tokens for tests and staff");
   token->require_subcommand(1);
   auto flags = std::make_shared<TokenFlags>();

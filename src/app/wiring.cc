@@ -1,8 +1,13 @@
 #include "app/wiring.h"
 
+#include "app/distributed_wiring.h"
+#include "app/engine.h"
 #include "base/log.h"
+#include "base/time_text.h"
 #include "config/secret_file.h"
+#include "config/stores.h"
 #include "http/ops_api.h"
+#include "ledger/sqlite_copy.h"
 #include "ledger/sqlite_ledger.h"
 #include "ledger/sqlite_reader.h"
 #include "web/page_files.h"
@@ -42,12 +47,34 @@ SipKey random_key(Random& random) { return {random.next(), random.next()}; }
 }  // namespace
 
 Result<std::unique_ptr<Ledger>> open_ledger(const Settings& settings, const Clock& clock, Random& random) {
+  if (const auto fit = check_stores(settings, ProcessRole::tool); !fit) return std::unexpected(fit.error());
+  if (settings.ledger == LedgerKind::postgres) return open_shared_ledger(settings, clock, random);
+  const auto copied_at = unconfirmed_copy(settings.data);
+  if (!copied_at) return std::unexpected(copied_at.error());
+  if (*copied_at) {
+    return fail(
+        Failure::unfit,
+        fmt::format("the ledger in '{}' is a copy of {}: what was sold since looks free in it. `weir audit` reads "
+                    "it; `weir serve --confirm-gap` serves it, once you know what is missing (data)",
+                    settings.data, iso_text(**copied_at)));
+  }
   auto opened = SqliteLedger::open(ledger_options(settings), clock, random);
   if (!opened) return std::unexpected(opened.error());
   return std::unique_ptr<Ledger>{std::move(*opened)};
 }
 
+Result<void> confirm_ledger_gap(const Settings& settings) {
+  if (settings.ledger == LedgerKind::postgres) return {};  // Its copies are its operators' business.
+  const auto copied_at = unconfirmed_copy(settings.data);
+  if (!copied_at) return std::unexpected(copied_at.error());
+  if (!*copied_at) return {};
+  log::warn("gap_confirmed", {{"copied_at", iso_text(**copied_at)}, {"data", settings.data}});
+  return confirm_gap(settings.data);
+}
+
 Result<std::unique_ptr<LedgerReader>> open_reader(const Settings& settings, const Clock& clock) {
+  if (const auto fit = check_stores(settings, ProcessRole::tool); !fit) return std::unexpected(fit.error());
+  if (settings.ledger == LedgerKind::postgres) return open_shared_reader(settings, clock);
   auto opened = SqliteReader::open(ledger_options(settings), clock);
   if (!opened) return std::unexpected(opened.error());
   return std::unique_ptr<LedgerReader>{std::move(*opened)};
@@ -65,11 +92,46 @@ Result<std::unique_ptr<TokenIssuer>> open_issuer(const Settings& settings, Rando
   return std::make_unique<TokenIssuer>(*secret, VerifierOptions{settings.auth_issuer, settings.auth_audience});
 }
 
-Result<std::unique_ptr<Shop>> Shop::open(const Settings& settings, const SystemClock& clock) {
-  std::unique_ptr<Shop> shop{new Shop{settings, clock}};
+namespace {
+
+Result<std::unique_ptr<Seller>> open_engine(const Settings& settings, const SystemClock& clock, SellerNeeds needs) {
+  EngineParts parts;
+  auto random = std::make_unique<SystemRandom>();
+  auto ledger = open_ledger(settings, clock, *random);
+  if (!ledger) return std::unexpected(ledger.error());
+  parts.ledger = std::move(*ledger);
+  parts.ledger_random = std::move(random);
+  for (std::size_t i = 0; i < kPoolThreads + 1; ++i) {
+    auto reader = open_reader(settings, clock);
+    if (!reader) return std::unexpected(reader.error());
+    if (i == 0)
+      parts.own_reader = std::move(*reader);
+    else
+      parts.pool_readers.push_back(std::move(*reader));
+  }
+  auto gateways = needs.open_gateways();
+  if (!gateways) return std::unexpected(gateways.error());
+  parts.gateways = std::move(*gateways);
+  parts.reactors = needs.reactors;
+  parts.buyer_hash = needs.buyer_hash;
+  parts.refund_due = std::move(needs.refund_due);
+  parts.corrupt = std::move(needs.corrupt);
+  auto engine = std::make_unique<Engine>(std::move(parts), clock);
+  if (const auto built = engine->build(); !built) return std::unexpected(built.error());
+  return engine;
+}
+
+}  // namespace
+
+SellerKind embedded_seller() { return {.role = ProcessRole::serve, .open = open_engine, .open_reader = open_reader}; }
+
+Result<std::unique_ptr<Shop>> Shop::open(const Settings& settings, const SystemClock& clock, const SellerKind& kind) {
+  if (const auto fit = check_stores(settings, kind.role); !fit) return std::unexpected(fit.error());
+  std::unique_ptr<Shop> shop{new Shop{settings, clock, kind}};
   const std::int64_t cores = std::max(1U, std::thread::hardware_concurrency());
   shop->reactors_ = static_cast<std::size_t>(settings.http_reactors == 0 ? cores : settings.http_reactors);
-  for (const auto step : {&Shop::open_engine, &Shop::open_identity, &Shop::open_payments, &Shop::open_servers}) {
+  static_cast<void>(::mkdir(settings.data.c_str(), 0700));  // What is wrong with it, its first file will say.
+  for (const auto step : {&Shop::open_seller, &Shop::open_identity, &Shop::open_payments, &Shop::open_servers}) {
     if (const auto done = (shop.get()->*step)(); !done) return std::unexpected(done.error());
   }
   return shop;
@@ -77,37 +139,33 @@ Result<std::unique_ptr<Shop>> Shop::open(const Settings& settings, const SystemC
 
 Shop::~Shop() { stop(); }
 
-Result<void> Shop::open_engine() {
-  EngineParts parts;
-  auto ledger = open_ledger(settings_, clock_, random_);
-  if (!ledger) return std::unexpected(ledger.error());
-  parts.ledger = std::move(*ledger);
-  for (std::size_t i = 0; i < kPoolThreads + 1; ++i) {
-    auto reader = open_reader(settings_, clock_);
-    if (!reader) return std::unexpected(reader.error());
-    if (i == 0)
-      parts.own_reader = std::move(*reader);
-    else
-      parts.pool_readers.push_back(std::move(*reader));
-  }
-  parts.reactors = reactors_;
-  parts.buyer_hash = random_key(random_);
-  parts.refund_due = [this] { cashier_->hurry(); };
-  parts.corrupt = [this](const Error& error) {
+Result<Gateways> Shop::open_gateways() {
+  Gateways gateways;
+  if (!settings_.payment_sandbox) return gateways;
+  const auto secret =
+      read_or_make_secret_file(settings_.payment_sandbox_secret_file, "payment.sandbox_secret_file", random_);
+  if (!secret) return std::unexpected(secret.error());
+  auto sandbox = SandboxGateway::open(settings_.data + "/sandbox.journal", *secret, clock_, sandbox_random_);
+  if (!sandbox) return std::unexpected(sandbox.error());
+  sandbox_ = std::move(*sandbox);
+  gateways.emplace(SandboxGateway::kName, sandbox_.get());
+  return gateways;
+}
+
+Result<void> Shop::open_seller() {
+  SellerNeeds needs;
+  needs.reactors = reactors_;
+  needs.buyer_hash = random_key(random_);
+  needs.refund_due = [this] { cashier_->hurry(); };
+  needs.corrupt = [this](const Error& error) {
     log::error("ledger_corrupt", {{"message", error.message}});
     is_corrupt_.store(true);
   };
-  if (settings_.payment_sandbox) {
-    const auto secret =
-        read_or_make_secret_file(settings_.payment_sandbox_secret_file, "payment.sandbox_secret_file", random_);
-    if (!secret) return std::unexpected(secret.error());
-    auto sandbox = SandboxGateway::open(settings_.data + "/sandbox.journal", *secret, clock_, sandbox_random_);
-    if (!sandbox) return std::unexpected(sandbox.error());
-    sandbox_ = std::move(*sandbox);
-    parts.gateways.emplace(SandboxGateway::kName, sandbox_.get());
-  }
-  engine_ = std::make_unique<Engine>(std::move(parts), clock_);
-  return engine_->build();
+  needs.open_gateways = [this] { return open_gateways(); };
+  auto seller = kind_.open(settings_, clock_, std::move(needs));
+  if (!seller) return std::unexpected(seller.error());
+  seller_ = std::move(*seller);
+  return {};
 }
 
 Result<std::shared_ptr<const KeySet>> Shop::read_keys() {
@@ -144,11 +202,12 @@ Result<void> Shop::open_payments() {
   std::vector<http::StaticFile> files;
   for (const PageFile& file : page_files()) files.push_back({file.path, file.content_type, file.bytes});
   page_ = std::make_unique<http::StaticFiles>(files);
-  front_.services = engine_.get();
+  front_.services = seller_.get();
   front_.doorman = &doorman_;
   front_.page = page_.get();
   front_.sandbox = sandbox_ ? this : nullptr;
   front_.random = [] { return std::make_unique<SystemRandom>(); };
+  front_.started_at = started_at_;
   front_.payment_grace = Micros{settings_.sale_payment_grace_s * 1'000'000};
   front_.is_development = settings_.mode == Mode::development;
   return {};
@@ -176,21 +235,21 @@ Result<void> Shop::open_servers() {
   operations.listen = settings_.ops_listen;
   operations.connections_max = 64;
   auto ops = http::Server::make(operations, clock_,
-                                [this](http::ReactorPort&) { return std::make_unique<http::OpsApi>(*engine_); });
+                                [this](http::ReactorPort&) { return std::make_unique<http::OpsApi>(*seller_); });
   if (!ops) return std::unexpected(ops.error());
   ops_ = std::move(*ops);
   const std::string url = settings_.payment_webhook_url.empty()
                               ? fmt::format("http://127.0.0.1:{}/api/payments/sandbox/webhook", server_->port())
                               : settings_.payment_webhook_url;
-  auto reader = open_reader(settings_, clock_);
+  auto reader = kind_.open_reader(settings_, clock_);
   if (!reader) return std::unexpected(reader.error());
-  cashier_ = std::make_unique<Cashier>(*engine_, std::move(*reader), sandbox_.get(), url, clock_);
-  engine_->set_metrics([this] { return metrics_text(); });
+  cashier_ = std::make_unique<Cashier>(*seller_, std::move(*reader), sandbox_.get(), url, clock_);
+  seller_->set_metrics([this] { return metrics_text(); });
   return {};
 }
 
 Result<void> Shop::start() {
-  engine_->start(server_->mailbox(), [this](std::uint16_t reactor) { ports_[reactor]->wake(); });
+  seller_->start(server_->mailbox(), [this](std::uint16_t reactor) { ports_[reactor]->wake(); });
   cashier_->start();
   server_->start();
   ops_->start();
@@ -202,7 +261,7 @@ void Shop::stop() {
   // The front door first: what it has let in still finds desk, writer and pool at work.
   if (server_) server_->stop(deadline);
   if (cashier_) cashier_->stop();
-  if (engine_) engine_->stop(deadline);
+  if (seller_) seller_->stop(deadline);
   if (ops_) ops_->stop(deadline);
 }
 
@@ -227,7 +286,7 @@ void Shop::reload_keys() {
 }
 
 void Shop::look_around() {
-  engine_->look_around();
+  seller_->look_around();
   const Micros step = clock_.step();
   if (step > kClockStepMax || step < -kClockStepMax) {
     log::warn("clock_stepped", {{"by_ms", std::int64_t{step.count() / 1000}}});

@@ -18,10 +18,12 @@ constexpr std::size_t kTasksMax = 1024;
 
 }  // namespace
 
-Writer::Writer(Ledger& ledger, QueueConsumer& queue, const Clock& clock, const SipKey& buyer_hash, Hooks hooks)
+Writer::Writer(Ledger& ledger, QueueConsumer& queue, const Clock& clock, const SipKey& buyer_hash, Hooks hooks,
+               Expiry expiry)
     : ledger_(ledger),
       clock_(clock),
       hooks_(std::move(hooks)),
+      expiry_(expiry),
       record_(queue, ledger),
       settle_(ledger, *this, buyer_hash),
       expire_(ledger, *this, buyer_hash) {}
@@ -120,7 +122,7 @@ std::size_t Writer::turn() {
   if (is_broken_) return done;
   done += note(settle_.step(clock_.ticks()));
   if (is_broken_) return done;
-  done += note(expire_.step(clock_.ticks()));
+  if (expiry_ == Expiry::here) done += note(expire_.step(clock_.ticks()));
   if (is_broken_) return done;
   done += run_tasks();
   probe();

@@ -40,7 +40,11 @@ class Writer final : public SettlePort {
     std::function<void(const Error&)> corrupt;  // Once: stop and call a person.
   };
 
-  Writer(Ledger& ledger, QueueConsumer& queue, const Clock& clock, const SipKey& buyer_hash, Hooks hooks);
+  /// Who ends orders that were not paid in time: this writer, or somebody else who shares the ledger.
+  enum class Expiry : std::uint8_t { here, elsewhere };
+
+  Writer(Ledger& ledger, QueueConsumer& queue, const Clock& clock, const SipKey& buyer_hash, Hooks hooks,
+         Expiry expiry = Expiry::here);
   ~Writer() override;
 
   void start();
@@ -75,6 +79,7 @@ class Writer final : public SettlePort {
   Ledger& ledger_;
   const Clock& clock_;
   Hooks hooks_;
+  const Expiry expiry_;
   Record record_;
   Settle settle_;
   Expire expire_;
