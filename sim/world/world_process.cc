@@ -293,7 +293,8 @@ void World::reach_point(std::string_view point, void* world) { static_cast<World
 
 void World::pass_point(std::string_view point) {
   if (!is_up() || is_booting_) return;
-  if (point == armed_point_ && armed_left_ > 0 && --armed_left_ == 0) {
+  if (point == armed_point_ && armed_left_ > 0) --armed_left_;
+  if (point == armed_point_ && armed_left_ == 0) {
     armed_point_.clear();
     count(armed_kind_);
     trace_.note(clock_.ticks(), "at {}", point);

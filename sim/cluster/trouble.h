@@ -1,0 +1,131 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace weir::cluster {
+
+/// The kinds of trouble that a cluster can meet. Each is counted when it happens.
+enum class Trouble : std::uint8_t {
+  // A process dies, and with it all that it had not written elsewhere.
+  node_killed_between_steps,
+  node_killed_inside_a_call,
+  node_killed_at_gate_taken,
+  node_killed_at_queue_appended,
+  worker_killed_between_steps,
+  worker_killed_inside_a_call,
+  worker_killed_at_stragglers_adopted,
+  worker_killed_at_slice_recorded,
+  worker_killed_at_released_on_gate,
+  worker_killed_at_late_money_asked,
+  worker_killed_at_build_begun,
+  worker_killed_at_build_finished,
+  worker_killed_at_build_before_open,
+  worker_killed_at_before_expire,
+  worker_killed_at_after_expire,
+  all_killed,
+  // A process sleeps and goes on with what it believed.
+  node_slept,
+  worker_slept,
+  slept_longer_than_a_lease,
+  slept_over_a_build,
+  slept_inside_a_call,
+  slept_before_publishing,
+  slept_before_recording,
+  slept_before_forgetting_releases,
+  slept_before_releasing,
+  slept_before_confirming,
+  slept_before_adopting,
+  slept_with_an_old_belief,
+  slept_before_deciding_late_money,
+  slept_before_a_build_step,
+  // The gate.
+  gate_lost_a_suffix,
+  gate_was_split,
+  cut_off_from_the_ledger,
+  split_gate_went_on_selling,
+  gate_restarted_empty,
+  gate_restarted_from_an_old_copy,
+  gate_was_moved,
+  gate_lost_a_key,
+  gate_forgot_its_scripts,
+  gate_not_reached,
+  gate_request_lost,
+  gate_reply_lost,
+  gate_acted_late,
+  build_call_late,
+  gate_slow,
+  gate_away,
+  wrong_pin_met,
+  missing_met,
+  wrong_epoch_met,
+  closed_met,
+  straggler_adopted,
+  straggler_of_other_contents,
+  straggler_refused,
+  straggler_had_ended,
+  // The log.
+  append_acknowledged_never,
+  append_not_persisted,
+  append_lost,
+  append_late,
+  append_doubled,
+  producer_full,
+  broker_away,
+  log_not_read,
+  group_rebalanced,
+  zombie_consumed,
+  consumer_frozen,
+  garbage_in_the_log,
+  garbage_with_an_order_in_the_log,
+  // The ledger.
+  commit_lost,
+  commit_answer_lost,
+  ledger_not_reached,
+  ledger_deadlock,
+  ledger_slow,
+  ledger_away,
+  batch_fenced,
+  straggler_left,
+  recorded_while_building,
+  rejected_while_building,
+  rejected_by_the_gate,
+  met_again_live,
+  met_again_ended,
+  releases_fenced,
+  retake_moved,
+  build_superseded,
+  build_behind_the_marks,
+  build_taken_over,
+  build_contested,
+  // Buyers and money.
+  pressed_again_with_the_key,
+  pressed_again_without_it,
+  pressed_on_two_nodes,
+  key_used_for_another_request,
+  answer_lost,
+  heard_unknown,
+  heard_unavailable,
+  heard_over_limit,
+  heard_sold_out,
+  heard_not_on_sale,
+  looked_up_an_ended_order,
+  cancelled,
+  expired,
+  paid_late,
+  late_money_kept,
+  late_money_returned,
+  order_refunded,
+  sale_paused,
+  sale_resumed,
+  rejected_after_202,
+};
+inline constexpr std::size_t kTroubleCount = static_cast<std::size_t>(Trouble::rejected_after_202) + 1;
+
+[[nodiscard]] std::string_view name(Trouble trouble);
+
+using TroubleCounts = std::array<std::uint64_t, kTroubleCount>;
+
+}  // namespace weir::cluster
