@@ -194,7 +194,7 @@ class RefundTest(ShopTest):
         expect(self.shop.buy("refund", "ana"), 202)
         life = expect(self.shop.ask("GET", f"/api/admin/orders/{order}/explain", self.support), 200).json()["lines"]
         self.assertGreaterEqual(len(life), 4)
-        self.assertEqual({"at", "what", "detail"}, set(life[0]))
+        self.assertEqual({"at", "source", "what", "detail"}, set(life[0]))
 
     def test_a_refund_without_restocking_keeps_the_unit_sold(self):
         self.shop.make_sale("kept", units=1)
@@ -244,9 +244,13 @@ class TenantTest(unittest.TestCase):
             again = server.ask("POST", "/api/admin/tenants", admin, {"tenantId": "blue", "domain": "b.example"},
                                host="blue.example")
             expect(again, 409, "ALREADY_EXISTS")
+            listed = expect(server.ask("GET", "/api/admin/tenants", admin, host="blue.example"), 200).json()
+            self.assertEqual([tenant["tenantId"] for tenant in listed["tenants"]], ["default", "blue"])
             # Two tenants: the Host decides, and only a registered one serves.
             expect(server.ask("GET", "/api/flash-sales", host="other.example"), 404, "UNKNOWN_TENANT")
             blue = server.token("boss", "organiser", tenant="blue")
+            own = expect(server.ask("GET", "/api/admin/tenants", blue, host="blue.example"), 200).json()
+            self.assertEqual(own["tenants"], [{"tenantId": "blue", "domains": ["blue.example"]}])
             self.make_sale(server, blue, "blue.example:8080", "drop")
             listed = server.ask("GET", "/api/flash-sales", host="BLUE.example").json()["sales"]
             self.assertEqual([sale["saleId"] for sale in listed], ["drop"])

@@ -393,6 +393,29 @@ class PublicTest(ShopTest):
         self.assertNotEqual(changed.headers["etag"], first.headers["etag"])
         self.assertGreater(changed.json()["version"], first.json()["version"])
 
+    def test_an_unchanged_sale_list_or_state_is_304_however_much_later(self):
+        self.shop.make_sale("still", units=2)
+        for path in ("", "/still", "/still/state"):
+            path = "/api/flash-sales" + path
+            first = expect(self.shop.ask("GET", path), 200)
+            tag = first.headers["etag"]
+            # The moment of the answer goes on, what it says does not.
+            until(lambda: self.shop.ask("GET", path).json()["asOf"] > first.json()["asOf"], 3)
+            for given in (tag, "W/" + tag, f'"other", {tag}'):
+                same = self.shop.ask("GET", path, headers=[("If-None-Match", given)])
+                self.assertEqual((same.status, same.body, same.headers["etag"]), (304, b"", tag), path)
+            self.assertEqual(self.shop.ask("GET", path, headers=[("If-None-Match", '"other"')]).status, 200)
+        sale, state = (self.shop.ask("GET", f"/api/flash-sales/{path}").headers["etag"]
+                       for path in ("still", "still/state"))
+        expect(self.shop.buy("still", "ana"), 202)
+        changed = self.shop.ask("GET", "/api/flash-sales/still", headers=[("If-None-Match", sale)])
+        self.assertEqual((changed.status, changed.json()["items"][0]["free"]), (200, 1))
+        until(lambda: self.shop.ask("GET", "/api/flash-sales/still/state",
+                                    headers=[("If-None-Match", state)]).status == 200, 3)
+        sales = self.shop.ask("GET", "/api/flash-sales").headers["etag"]
+        expect(self.shop.ask("POST", "/api/admin/sales/still/pause", self.shop.token("boss", "organiser"), {}), 200)
+        expect(self.shop.ask("GET", "/api/flash-sales", headers=[("If-None-Match", sales)]), 200)
+
     def test_the_state_is_made_once_a_second_whatever_the_crowd(self):
         self.shop.make_sale("state", units=2)
         path = "/api/flash-sales/state/state"

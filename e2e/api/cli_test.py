@@ -11,9 +11,10 @@ import shop
 from shop import ROOT, Shop, expect, run_weir, sign_token
 
 SALE = ("--opens-at", "2026-01-01T00:00:00Z", "--closes-at", "2099-01-01T00:00:00Z")
-COMMANDS = ("serve", "sale", "item", "tenant", "token", "audit", "explain", "reconcile", "doctor", "demo", "rehearse")
+COMMANDS = ("serve", "sale", "item", "tenant", "staff", "token", "audit", "explain", "reconcile", "backup", "restore",
+            "doctor", "demo", "rehearse")
 SUBCOMMANDS = {"sale": ("create", "list", "show", "open", "pause", "resume", "close"), "item": ("add", "stock"),
-               "tenant": ("create",), "token": ("issue",)}
+               "tenant": ("create", "list", "show"), "token": ("issue",)}
 
 
 class CommandTest(unittest.TestCase):
@@ -194,6 +195,59 @@ class TokenTest(CommandTest):
         self.run_on_data("token", "issue", "--count", "1", "--prefix", "p", "--out", "/proc/nothing/x", code=3)
 
 
+class CopyTest(CommandTest):
+
+    def test_F53_a_restored_ledger_is_served_only_when_its_gap_is_confirmed(self):
+        copy = os.path.join(self.folder, "copy")
+        with Shop() as server:
+            server.start()
+            server.make_sale("copied", units=3)
+            first = expect(server.buy("copied", "ana"), 202).json()["orderId"]
+            done = server.cli("backup", copy, "--json")
+            self.assertEqual((done.returncode, json.loads(done.stdout)), (0, {"file": copy}), done.stderr)
+            self.assertEqual(server.cli("backup", copy).returncode, 3, "a copy replaces no file")
+            second = expect(server.buy("copied", "bob"), 202).json()["orderId"]
+            self.assertEqual(server.cli("restore", copy).returncode, 3, "the server has the ledger")
+            server.stop()
+            done = server.cli("restore", copy, "--json")
+            restored = json.loads(done.stdout)
+            self.assertEqual((done.returncode, restored["orders"]), (0, 1), done.stderr)
+            self.assertTrue(os.path.exists(restored["replaced"]))
+            # It can be looked at, and nothing sells or changes it.
+            server.audit()
+            self.assertEqual(server.cli("explain", first).returncode, 0)
+            self.assertEqual(server.cli("explain", second).returncode, 1)
+            ports = ("--http.listen", "127.0.0.1:0", "--ops.listen", "127.0.0.1:0")
+            for command in (("serve", *ports), ("sale", "open", "--id", "copied"),
+                            ("item", "stock", "--id", "copied", "--add", "1", "--key", "k")):
+                done = server.cli(*command)
+                self.assertEqual(done.returncode, 3, command)
+                self.assertIn("--confirm-gap", done.stderr, command)
+            settings = server.settings
+            server.settings = [*settings, "--confirm-gap"]
+            server.start()
+            self.assertIn("gap_confirmed", server.log())
+            self.assertEqual(server.counts("copied"), (3, 2, 1, 0))
+            server.stop()
+            server.settings = settings
+            server.start()  # Once is enough.
+            self.assertEqual(server.order(first, "ana").status, 200)
+
+    def test_what_is_no_copy_is_not_restored(self):
+        self.make_shop()
+        text = os.path.join(self.folder, "text")
+        with open(text, "w", encoding="ascii") as file:
+            file.write("no ledger" * 1000)
+        for path in (text, os.path.join(self.folder, "none")):
+            self.assertIn(path, self.run_on_data("restore", path, code=3).stderr)
+        self.assertIn("spring", self.run_on_data("sale", "list").stdout)
+
+    def test_a_role_is_granted_by_a_token_and_nowhere_else(self):
+        done = run_weir("staff", "grant", "--sub", "ana", "--role", "support")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("weir token issue", done.stderr)
+
+
 class SameAnswerTest(CommandTest):
 
     def answer(self, *arguments, code=0):
@@ -225,7 +279,10 @@ class SameAnswerTest(CommandTest):
                 (0, "sale", "list"), (0, "sale", "show", "--id", "spring"), (1, "sale", "show", "--id", "none"),
                 (0, "sale", "pause", "--id", "spring"), (0, "sale", "resume", "--id", "spring"),
                 (0, "sale", "close", "--id", "spring"), (1, "sale", "resume", "--id", "spring"),
-                (0, "audit"),
+                (0, "audit"), (0, "tenant", "list"), (0, "tenant", "show", "--id", "default"),
+                (1, "tenant", "show", "--id", "none"),
+                (0, "tenant", "create", "--id", "blue", "--domain", "127.0.0.1"), (0, "tenant", "list"),
+                (0, "tenant", "show", "--id", "blue"),
             ]
             for code, *arguments in calls:
                 first = self.answer(*arguments, *on_ledger, code=code)
@@ -253,7 +310,7 @@ class SameAnswerTest(CommandTest):
             beside = self.answer("explain", order, "--data", server.data)
             self.assertEqual(life["lines"].pop()["detail"], beside["lines"].pop()["detail"])  # How it is now.
             self.assertEqual(life, beside)
-            self.assertEqual(set(life["lines"][0]), {"at", "what", "detail"})
+            self.assertEqual(set(life["lines"][0]), {"at", "source", "what", "detail"})
             for dry in ((), ("--dry-run",)):
                 self.assertTrue(self.answer("reconcile", *dry, *where)["ok"])
             plain = run_weir("explain", order, "--data", server.data)
