@@ -8,9 +8,15 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
+import distributed_rows
+import figures
 import servers
-from figures import FIGURES, Row, effort
+from distributed_rows import Skipped
+from figures import Row, effort
 from machine import description
+
+FIGURES = {**figures.FIGURES, **distributed_rows.FIGURES}
+GROUPS = {"distributed": distributed_rows.NAMES}
 
 
 def text(value: float | None) -> str:
@@ -24,12 +30,17 @@ def show(row: Row) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"figures, all by default: {', '.join(FIGURES)}")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"figures, all by default: {', '.join(FIGURES)}; "
+                        f"{', '.join(GROUPS)} names several")
     parser.add_argument("--quick", action="store_true", help="short runs that only show that everything works")
     parser.add_argument("--json", type=Path, help="where the rows go as JSON")
     parser.add_argument("--build", type=Path, default=servers.build, help="the build whose programs are measured")
+    parser.add_argument("--peers", help="the folder of stacks to measure beside; else WEIR_PEERS names it")
     arguments = parser.parse_args()
-    unknown = [name for name in arguments.names if name not in FIGURES]
+    if arguments.peers:
+        os.environ["WEIR_PEERS"] = str(Path(arguments.peers).resolve())
+    names = [name for given in arguments.names for name in GROUPS.get(given, [given])]
+    unknown = [name for name in names if name not in FIGURES]
     if unknown:
         parser.error(f"no figure {', '.join(unknown)}; there are: {', '.join(FIGURES)}")
     servers.build = arguments.build.resolve()
@@ -37,9 +48,12 @@ def main() -> int:
     print(f"machine: {machine}; load at the start: {os.getloadavg()[0]:.2f}")
     print("figure | ours | against | ratio | bounds | verdict")
     rows, failures = [], 0
-    for name in arguments.names or FIGURES:
+    for name in names or FIGURES:
         try:
             measured = FIGURES[name](effort(arguments.quick))
+        except Skipped as reason:
+            print(f"SKIPPED: {name}: {reason}", flush=True)
+            continue
         except Exception as trouble:  # One figure that cannot be taken keeps no other from being taken.
             print(f"{name} | FAILED: {trouble}", file=sys.stderr, flush=True)
             failures += 1

@@ -105,7 +105,7 @@ def durable(work: Effort) -> list[Row]:
     rows = []
     with Folder() as folder:
         data = folder / "shop"
-        make_shop(data, 10_000_000)
+        make_shop(data, 1_000_000)
         with Shop(data) as shop, Redis(folder / "redis", False) as plain, Redis(folder / "synced", True) as synced:
             for connections in (64, 512):
                 ours, not_durable, durably, first, second = [], [], [], [], []
