@@ -44,6 +44,8 @@ endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   # GCC 12's headers ask for a feature macro that clang 19 sets higher than libstdc++ 12 expects.
   target_compile_options(weir_flags INTERFACE -Wno-c2x-extensions -Wthread-safety)
+  # libstdc++ 12's own stable sorts call a function that it calls deprecated; what is deprecated, GCC reports.
+  target_compile_options(weir_flags INTERFACE -Wno-deprecated-declarations)
 endif()
 if(WEIR_SANITIZE)
   target_compile_options(weir_flags INTERFACE "-fsanitize=${WEIR_SANITIZE}" -fno-sanitize-recover=all)
@@ -101,6 +103,9 @@ function(weir_wants_test result labels)
   endforeach()
 endfunction()
 
+# The tests that this build runs, without the programs beside them.
+add_custom_target(wanted_tests)
+
 # weir_test(memory_gate_test SOURCES memory_gate_test.cc DEPS gate LABELS conformance TIMEOUT 60)
 function(weir_test name)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "" "TIMEOUT" "SOURCES;DEPS;LABELS")
@@ -117,6 +122,7 @@ function(weir_test name)
     set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
     return()
   endif()
+  add_dependencies(wanted_tests ${name})
   # One ctest entry an executable: starting a process a case costs more than most cases.
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
@@ -153,5 +159,8 @@ function(weir_check_headers)
     add_library(header_check OBJECT EXCLUDE_FROM_ALL ${sources})
     target_link_libraries(header_check PRIVATE weir_flags GTest::gtest OpenSSL::Crypto SQLite::SQLite3
       Boost::json spdlog::spdlog fmt::fmt)
+    if(TARGET PkgConfig::libpq)
+      target_link_libraries(header_check PRIVATE PkgConfig::libpq)
+    endif()
   endif()
 endfunction()

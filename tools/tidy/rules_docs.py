@@ -8,6 +8,8 @@ from tree import CODE_FOLDERS, Finding, SourceFile, Tree
 INVARIANTS = "docs/invariants.md"
 INVARIANT_IDS = tuple(f"I{number}" for number in range(1, 10))
 DECISION_PARTS = ("Context", "Choice", "Price")
+FAULTS = "docs/faults.md"
+FAULT_IDS = tuple(f"F{number:02}" for number in range(1, 77))
 
 _TEST = re.compile(
     r"\b(?:TEST|TEST_F|TEST_P|TYPED_TEST|TYPED_TEST_P|RC_GTEST_PROP|RC_GTEST_FIXTURE_PROP)\s*\(\s*(\w+)\s*,\s*(\w+)"
@@ -130,6 +132,37 @@ def check_invariants(tree: Tree) -> list[Finding]:
     return findings
 
 
+def check_faults(tree: Tree) -> list[Finding]:
+    """Every numbered fault has one row, with tests that are there, or with the reason why none is."""
+    file = tree.get(FAULTS)
+    rows = [row for table in (tables_of(file) if file else []) if "Number" in table.headings for row in table.rows]
+    if not rows:
+        return [Finding(FAULTS, 1, "faults", "there is no table with the headings Number, What happens here, Tests")]
+    tests = _tests_of(tree)
+    borne = {number for name in tests for number in re.findall(r"(?<![0-9A-Za-z])F\d\d(?=_)", name)}
+    findings = []
+    for row in rows:
+
+        def breach(message: str, line: int = row.line) -> None:
+            findings.append(Finding(FAULTS, line, "faults", message))
+
+        number = row.cells["Number"]
+        has_reason = row.cells.get("What happens here", "").startswith("No test: ")
+        if has_reason and (number in borne or row.names("Tests")):
+            breach(f"{number} says that there is no test, and there is one")
+        if not has_reason and not row.names("Tests"):
+            breach(f"{number} names no test; name one, or say why: No test: …")
+        for name in row.names("Tests") + (row.names("What happens here") if has_reason else []):
+            if name not in tests:
+                breach(f"there is no test `{name}`")
+    seen = [row.cells["Number"] for row in rows]
+    for missing in (number for number in FAULT_IDS if seen.count(number) != 1):
+        findings.append(Finding(FAULTS, 1, "faults", f"{missing} must have exactly one row"))
+    for stranger in sorted(borne.union(seen) - set(FAULT_IDS)):
+        findings.append(Finding(FAULTS, 1, "faults", f"there is no fault {stranger}"))
+    return findings
+
+
 def check_decisions(tree: Tree) -> list[Finding]:
     """A decision says its context, the choice and the price; numbers are used once."""
     findings, numbers = [], {}
@@ -149,4 +182,4 @@ def check_decisions(tree: Tree) -> list[Finding]:
     return findings
 
 
-RULES = (check_commands, check_links, check_figures, check_invariants, check_decisions)
+RULES = (check_commands, check_links, check_figures, check_invariants, check_faults, check_decisions)

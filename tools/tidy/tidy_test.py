@@ -36,6 +36,11 @@ CLEAN = {
         f"| I{n} | `CHECK (held >= 0)` | `GateTest.NothingIsSoldTwice` | `weir_gate_free_units` |\n"
         for n in range(1, 10)
     ),
+    "docs/faults.md": """| Number | What happens here | Tests |
+|---|---|---|
+"""
+    + "".join(f"| F{n:02} | it holds | `GateTest.NothingIsSoldTwice` |\n" for n in range(1, 76))
+    + "| F76 | No test: it cannot happen | |\n",
     "docs/decisions/0001-a-choice.md": "# A choice\n\n## Context\n\n## Choice\n\n## Price\n",
     "README.md": """Run `./dev demo`, see [the map](docs/architecture.md).
 
@@ -216,6 +221,22 @@ class Tidy(unittest.TestCase):
         ):
             with self.subTest(new):
                 self.assert_fires("invariants", "docs/invariants.md", text.replace(old, new))
+
+    def test_faults_have_their_tests_or_a_reason(self):
+        text = CLEAN["docs/faults.md"]
+        for old, new in (
+            ("| F07 | it holds | `GateTest.NothingIsSoldTwice` |", "| F07 | it holds | `GateTest.Gone` |"),
+            ("| F07 | it holds | `GateTest.NothingIsSoldTwice` |", "| F07 | it holds | |"),
+            ("| F07 |", "| F08 |"),
+            ("it cannot happen", "see `GateTest.Gone`"),
+            ("No test: it cannot happen | |", "No test: there is one | `GateTest.NothingIsSoldTwice` |"),
+            ("| F76 |", "| F77 |"),
+        ):
+            with self.subTest(new):
+                self.assert_fires("faults", "docs/faults.md", text.replace(old, new, 1))
+        for name in ("F76_ItDoesHappen", "F99_NobodyKnowsThis"):
+            test = CLEAN["src/gate/memory_gate_test.cc"] + f"TEST(GateTest, {name}) {{}}\n"
+            self.assert_fires("faults", "src/gate/memory_gate_test.cc", test, "docs/faults.md")
 
     def test_decisions_say_their_price(self):
         text = CLEAN["docs/decisions/0001-a-choice.md"]
