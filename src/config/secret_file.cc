@@ -56,7 +56,7 @@ std::optional<std::string> make_file(const std::string& path, std::string_view c
   {
     const File file(::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!file.is_open() || !write_all(file.fd(), content)) {
-      const std::string why = std::strerror(errno);
+      std::string why = std::strerror(errno);
       if (file.is_open()) ::unlink(draft.c_str());
       return why;
     }

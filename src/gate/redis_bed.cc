@@ -188,7 +188,6 @@ RedisReply RedisServer::ask(const RedisCommand& command) {
 std::string RedisServer::info(std::string_view name) { return value_of("\n" + ask("INFO").text, name); }
 
 RedisClusterBed::RedisClusterBed() {
-  std::string nodes;
   for (int i = 0; i < 6; ++i) {
     auto& server = servers_.emplace_back(std::make_unique<RedisServer>(std::vector<std::string>{
         "--cluster-enabled", "yes", "--cluster-node-timeout", "1500", "--cluster-port", std::to_string(free_port())}));

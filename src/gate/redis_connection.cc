@@ -31,10 +31,9 @@ std::string fact(std::string_view info, std::string_view name) {
 bool is_new_enough(std::string_view version) {
   int major = 0;
   int minor = 0;
-  const char* const end = version.data() + version.size();
-  const auto [dot, problem] = std::from_chars(version.data(), end, major);
-  if (problem != std::errc{} || dot == end) return false;
-  std::from_chars(dot + 1, end, minor);
+  const auto [dot, problem] = std::from_chars(version.begin(), version.end(), major);
+  if (problem != std::errc{} || dot == version.end()) return false;
+  std::from_chars(dot + 1, version.end(), minor);
   return std::pair(major, minor) >= std::pair(kMajorMin, kMinorMin);
 }
 

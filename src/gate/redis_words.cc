@@ -20,9 +20,8 @@ std::optional<std::string_view> next_word(std::string_view& rest) {
 
 template <typename Integer>
 bool read_number(std::string_view text, Integer& into, int base = 10) {
-  const char* const end = text.data() + text.size();
-  const auto [stop, problem] = std::from_chars(text.data(), end, into, base);
-  return !text.empty() && problem == std::errc{} && stop == end;
+  const auto [stop, problem] = std::from_chars(text.begin(), text.end(), into, base);
+  return !text.empty() && problem == std::errc{} && stop == text.end();
 }
 
 std::optional<HoldKind> kind_of(std::string_view text) {
