@@ -66,7 +66,11 @@ inline constexpr std::size_t kMailboxMax = 16'384;  // Answers from other thread
 inline constexpr std::int32_t kUnitsPerClaimMax = 1000;
 inline constexpr std::int32_t kBuyerLimitMax = 1000;
 inline constexpr std::int64_t kUnitsPerItemMax = 10'000'000;
-inline constexpr std::size_t kItemsMax = 65'536;  // Of one process, all sales together.
+inline constexpr std::int64_t kNumbersPerItemMax = kUnitsPerItemMax;
+inline constexpr std::uint32_t kNumberMax = 2'147'483'647;
+inline constexpr std::size_t kLabelBytesMax = 2048;       // How an item's numbers are shown.
+inline constexpr std::uint32_t kNumberPageBits = 65'536;  // Numbers of one page of availability.
+inline constexpr std::size_t kItemsMax = 65'536;          // Of one process, all sales together.
 inline constexpr std::size_t kItemsPerSaleMax = 10'000;
 inline constexpr std::int64_t kPriceMinorMax = 1'000'000'000'000;
 
@@ -77,6 +81,7 @@ inline constexpr std::size_t kQueueRingSize = 16'384;   // Desk to ledger writer
 inline constexpr std::size_t kReturnRingSize = 65'536;  // Ledger writer to desk.
 inline constexpr std::size_t kGateBatchMax = 256;
 inline constexpr std::size_t kLedgerBatchMax = 1024;
+inline constexpr std::int64_t kNumbersPerBatchMax = 32'768;  // Of the claims of one transaction; one claim always fits.
 inline constexpr std::size_t kExpireBatchMax = 1024;
 inline constexpr std::size_t kExpireStepMax = 512;  // Orders ended by one step, so that sales are not held up.
 inline constexpr std::size_t kSettleBatchMax = 256;
@@ -252,6 +257,7 @@ static_assert(kRecordPatienceUs + kLedgerWaitUs < kClaimDeadlineUs,
               "a refusal by storage is heard before the deadline");
 static_assert(kUnitsPerItemMax < 2'147'483'648, "counts stay exact in every store's numbers");
 static_assert(kItemsPerSaleMax <= 65'535, "an item's place in its sale fits sixteen bits");
+static_assert(kUnitsPerClaimMax <= kNumbersPerBatchMax);
 static_assert(kBuyerLimitMax <= 32'767 && kUnitsPerClaimMax <= 32'767, "a hold's units fit fifteen bits");
 static_assert(kSandboxTimesMax <= static_cast<int>(kSandboxBatchMax), "every event fits a batch of webhooks");
 

@@ -111,4 +111,15 @@ RequestDigest purchase_digest(ItemNo item, std::int32_t units) {
   return {static_cast<std::uint64_t>(item.value) << 32 | static_cast<std::uint32_t>(units)};
 }
 
+RequestDigest purchase_digest(const Claim& claim) {
+  if (claim.wish == Wish::units) return purchase_digest(claim.item, claim.units);
+  // The digest is stored and compared for ever: neither the key nor the spelling may change.
+  constexpr SipKey kDigestKey{0x6e756d6265727320, 0x6f6620616e206974};
+  const bool is_random = claim.wish == Wish::random;
+  std::string text = fmt::format("{}:{}:{}:", claim.item.value, static_cast<int>(claim.wish),
+                                 is_random ? claim.units : static_cast<std::int32_t>(claim.numbers.size()));
+  if (!is_random) text += claim.numbers.bytes();
+  return {siphash(kDigestKey, text)};
+}
+
 }  // namespace weir

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "domain/claim.h"
 #include "domain/sale.h"
 
 #include <memory>
@@ -63,7 +64,9 @@ class Catalog {
 /// The order id that an Idempotency-Key stands for: a keyed hash of buyer and key, so that a retry meets itself.
 [[nodiscard]] OrderId derived_order_id(const Tenant& tenant, std::string_view buyer, std::string_view key);
 
-/// What a purchase asks for, in canonical form.
+/// What a purchase of counted stock asks for, in canonical form.
 [[nodiscard]] RequestDigest purchase_digest(ItemNo item, std::int32_t units);
+/// What a claim asks for, whatever its stock: of the wish as it was made, so before the claim is admitted.
+[[nodiscard]] RequestDigest purchase_digest(const Claim& claim);
 
 }  // namespace weir

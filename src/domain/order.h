@@ -3,6 +3,7 @@
 #include "base/time.h"
 #include "domain/ids.h"
 #include "domain/money.h"
+#include "domain/numbers.h"
 
 #include <array>
 #include <cstdint>
@@ -88,7 +89,8 @@ struct Order {
   ItemNo item;
   std::string buyer;
   std::int32_t units = 0;
-  Money amount;  // Frozen when recorded.
+  NumberList numbers;  // Of numbered stock; they stay when the order has ended.
+  Money amount;        // Frozen when recorded.
   OrderStatus status = OrderStatus::pending;
   std::string reason;  // Why it ended, when that is not said by the status.
   RequestDigest digest;

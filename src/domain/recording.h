@@ -17,6 +17,7 @@ enum class Recording : std::uint8_t {
   key_reused,     // The id stands for another request: the units of this one must go back.
   over_limit,     // The buyer would hold more than the sale allows: the gate erred.
   exceeds_stock,  // It would sell units that do not exist: the gate erred.
+  number_taken,   // A live order owns one of its numbers: the gate erred.
   unknown_item,   // The ledger has no such item.
 };
 
@@ -28,6 +29,7 @@ enum class Recording : std::uint8_t {
     case Recording::key_reused: return "key_reused";
     case Recording::over_limit: return "over_limit";
     case Recording::exceeds_stock: return "exceeds_stock";
+    case Recording::number_taken: return "number_taken";
     case Recording::unknown_item: return "unknown_item";
   }
   return "?";

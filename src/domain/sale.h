@@ -26,7 +26,7 @@ struct Sale {
   bool operator==(const Sale&) const = default;
 };
 
-/// One product of a sale with counted stock.
+/// One product of a sale. Its stock is a count, or numbers: first_number to first_number + total - 1.
 struct Item {
   ItemNo no;
   SaleNo sale;
@@ -34,6 +34,9 @@ struct Item {
   std::string title;
   Money price;
   std::int64_t total = 0;
+  bool numbered = false;
+  std::uint32_t first_number = 0;
+  std::string labels;  // `NumberLabels`, as the organiser wrote it.
   bool operator==(const Item&) const = default;
 };
 

@@ -14,13 +14,14 @@ namespace weir {
 
 /// The gate's answer to a claim. Only `admitted` takes units. All are ordinary answers; not getting one is a failure.
 enum class Admission : std::uint8_t {
-  admitted,     // The units are taken for this order.
-  repeated,     // This order holds its units already, asked for in the same way.
-  key_reused,   // This order id is held, for another request.
-  ended,        // This order ended before: the ledger has its first answer. Not for a claim with `retake`.
-  sold_out,     // Fewer units are free than were asked for.
-  over_limit,   // The buyer would hold more than the sale allows.
-  not_on_sale,  // The gate does not sell this item (paused, closed, unknown).
+  admitted,      // The units are taken for this order.
+  repeated,      // This order holds its units already, asked for in the same way.
+  key_reused,    // This order id is held, for another request.
+  ended,         // This order ended before: the ledger has its first answer. Not for a claim with `retake`.
+  sold_out,      // Fewer units are free than were asked for.
+  number_taken,  // Some of the named numbers are not free; of a `partial` claim, none of them is.
+  over_limit,    // The buyer would hold more than the sale allows.
+  not_on_sale,   // The gate does not sell this item (paused, closed, unknown).
   // Of a gate that several processes share, as `flow/leased_gate` tells them:
   in_flight,  // This order holds its units, and the ledger may not have it yet: drive it on.
   closed,     // The gate is not open here and now. Nothing was taken: try again.
@@ -34,6 +35,7 @@ enum class Admission : std::uint8_t {
     case Admission::key_reused: return "key_reused";
     case Admission::ended: return "ended";
     case Admission::sold_out: return "sold_out";
+    case Admission::number_taken: return "number_taken";
     case Admission::over_limit: return "over_limit";
     case Admission::not_on_sale: return "not_on_sale";
     case Admission::in_flight: return "in_flight";
@@ -48,6 +50,7 @@ struct Verdict {
   OrderId standing;             // `over_limit`: an order that the buyer holds, if he holds any.
   std::int32_t units_held = 0;  // `over_limit`: what the buyer holds in this sale.
   bool may_return = false;      // `sold_out`: unpaid orders hold units of the item.
+  NumberList numbers;           // `admitted` of numbered stock: what was taken. `number_taken`: which are not free.
   bool recorded = false;        // `repeated`, of a shared gate: the ledger has it, so it is not published again.
 };
 
@@ -55,6 +58,8 @@ struct Verdict {
 struct GateItem {
   ItemNo no;
   std::int64_t total = 0;
+  bool numbered = false;
+  std::uint32_t first_number = 0;
 };
 struct GateSale {
   SaleNo no;

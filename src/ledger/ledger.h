@@ -159,6 +159,7 @@ struct Ended {
   SaleNo sale;
   ItemNo item;
   std::int32_t units = 0;
+  NumberList numbers;
   std::string buyer;
 };
 
@@ -181,6 +182,9 @@ struct ItemDraft {
   std::string title;
   Money price;
   std::int64_t units = 0;
+  bool numbered = false;  // Then the units are the numbers from `first_number` on.
+  std::uint32_t first_number = 0;
+  std::string labels;
 };
 enum class SaleAction : std::uint8_t { open, pause, resume, close };
 
