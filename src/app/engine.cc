@@ -52,7 +52,10 @@ Result<void> Engine::open_catalog(Gate& gate, const Catalog& catalog,
   std::unordered_map<SaleNo, std::vector<GateItem>> items;
   for (const Item& item : catalog.items()) {
     const auto found = totals.find(item.no);
-    items[item.sale].push_back({item.no, found == totals.end() ? item.total : found->second});
+    items[item.sale].push_back({.no = item.no,
+                                .total = found == totals.end() ? item.total : found->second,
+                                .numbered = item.numbered,
+                                .first_number = item.first_number});
   }
   for (const Sale& sale : catalog.sales()) {
     const auto opened = gate.open(gate_sale(sale), items[sale.no], clock_.ticks() + kGateWait);
@@ -74,6 +77,7 @@ Result<void> Engine::adopt_live() {
                      .sale = live.sale,
                      .item = live.item,
                      .units = live.units,
+                     .numbers = live.numbers,
                      .buyer_key = buyer_key(parts_.buyer_hash, live.tenant, live.buyer),
                      .sold = sold,
                      .recorded = true});

@@ -70,6 +70,7 @@ class Engine final : public Seller {
   [[nodiscard]] std::uint64_t catalog_version() const override { return catalog_.version(); }
   [[nodiscard]] std::shared_ptr<const Catalog> catalog() const override { return catalog_.get(); }
   [[nodiscard]] const ShelfBoard& shelves() const override { return gate_.shelves(); }
+  [[nodiscard]] const NumberBoard& numbers() const override { return gate_.numbers(); }
   [[nodiscard]] Ticks ticks() const override { return clock_.ticks(); }
   [[nodiscard]] const KnownBuyers& known_buyers() const override { return gate_.known_buyers(); }
   [[nodiscard]] const SipKey& buyer_hash() const override { return parts_.buyer_hash; }

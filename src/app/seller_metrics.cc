@@ -12,6 +12,7 @@ void add_desk_metrics(TextExposition& out, const AdmitCounts& admit, std::size_t
   add_verdict("repeated", admit.repeated);
   add_verdict("sold_out", admit.sold_out);
   add_verdict("over_limit", admit.over_limit);
+  add_verdict("number_taken", admit.number_taken);
   add_verdict("not_on_sale", admit.not_on_sale);
   add_verdict("key_reused", admit.key_reused);
   add_verdict("ended", admit.ended);

@@ -5,6 +5,8 @@
 #include "base/time_text.h"
 #include "http/answers.h"
 
+#include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <exception>
 #include <memory>
@@ -331,30 +333,60 @@ struct ItemFlags {
   std::string key;
 };
 
+/// `first-last` into the draft; what is wrong, or nothing.
+std::string read_numbers(const std::string& text, ItemDraft& draft) {
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+  const char* const end = text.data() + text.size();
+  const auto first_read = std::from_chars(text.data(), end, first);
+  const bool has_dash = first_read.ec == std::errc{} && first_read.ptr != end && *first_read.ptr == '-';
+  const auto last_read = has_dash ? std::from_chars(first_read.ptr + 1, end, last) : first_read;
+  if (!has_dash || last_read.ec != std::errc{} || last_read.ptr != end)
+    return fmt::format("'{}' is no range of numbers: first-last, such as 1-1000000", text);
+  std::string problem = numbers_problem(first, last, draft.labels);
+  draft.numbered = true;
+  draft.first_number = static_cast<std::uint32_t>(std::clamp<std::int64_t>(first, 0, kNumberMax));
+  draft.units = last - first + 1;
+  return problem;
+}
+
+/// The stock of a draft as a request names it.
+std::string stock_members(const ItemDraft& draft) {
+  if (!draft.numbered) return fmt::format("\"units\":{}", draft.units);
+  const std::string labels = draft.labels.empty() ? "" : "," + member("labels", draft.labels);
+  return fmt::format("\"numbers\":{{\"first\":{},\"last\":{}}}{}", draft.first_number,
+                     draft.first_number + draft.units - 1, labels);
+}
+
 void add_item(CommandContext& context, ItemFlags& flags) {
   ItemDraft& draft = flags.draft;
   const auto currency = Currency::parse(flags.currency);
   if (!currency)
     return give_up(context, Exit::usage,
                    fmt::format("'{}' is no currency: three capital letters (--currency)", flags.currency));
-  if (!flags.numbers.empty())
-    return give_up(context, Exit::usage, "numbered stock is not in this version yet: use --units");
+  if (!flags.numbers.empty()) {
+    const std::string problem = read_numbers(flags.numbers, draft);
+    if (!problem.empty()) return give_up(context, Exit::usage, fmt::format("{} (--numbers, --labels)", problem));
+  } else if (!draft.labels.empty()) {
+    return give_up(context, Exit::usage, "only numbers have labels: use --numbers (--labels)");
+  }
   if (!is_id_text(draft.id))
     return give_up(context, Exit::usage,
                    fmt::format("'{}' is no id: use letters, digits, '.', '_' and '-' (--id)", draft.id));
   draft.price.currency = *currency;
   if (draft.title.empty()) draft.title = draft.id;
-  const std::string sentence = fmt::format("item {}: {} units at {} {} (minor units)", draft.id, draft.units,
-                                           draft.price.value, currency->view());
+  const std::string sentence = fmt::format("item {}: {} {} at {} {} (minor units)", draft.id, draft.units,
+                                           draft.numbered ? "numbers" : "units", draft.price.value, currency->view());
   if (flags.where.url.empty()) {
     return on_ledger(context, [&](Ledger& ledger, LedgerReader&) {
       return answer_of(ledger.add_item(draft), http::item_added_json(draft), sentence, draft.id);
     });
   }
   on_server(context, flags.where, [&](const ApiClient& client) {
-    const std::string body = fmt::format(
-        "{{{},{},{},\"price\":{{\"value\":{},\"currency\":\"{}\"}},\"units\":{}}}", member("saleId", draft.sale),
-        member("itemId", draft.id), member("title", draft.title), draft.price.value, currency->view(), draft.units);
+    const std::string body =
+        fmt::format("{{{},{},{},\"price\":{{\"value\":{},\"currency\":\"{}\"}},{}}}", member("saleId", draft.sale),
+                    member("itemId", draft.id), member("title", draft.title), draft.price.value, currency->view(),
+                    stock_members(draft));
     return answer_of(client.post("/api/admin/items", body), sentence);
   });
 }
@@ -395,13 +427,15 @@ void add_item_commands(CLI::App& program, CommandContext& context) {
   add->add_option("--currency", flags->currency, "Three capital letters, such as EUR");
   CLI::Option* units = add->add_option("--units", flags->draft.units, "How many there are")
                            ->check(CLI::Range(std::int64_t{0}, kUnitsPerItemMax));
-  CLI::Option* numbers = add->add_option("--numbers", flags->numbers, "Numbered stock: first-last");
+  CLI::Option* numbers = add->add_option("--numbers", flags->numbers, "Numbered stock: first-last, such as 1-1000000");
+  add->add_option("--labels", flags->draft.labels,
+                  "How numbers are shown: A-### (at least three digits), or rows of seats: A:12,B:14");
   units->excludes(numbers);
   add->add_option("--tenant", flags->draft.tenant, "The tenant whose sale it is");
   add_where(*add, context, flags->where);
   add->callback([&context, flags, units, numbers] {
     if (units->count() + numbers->count() == 0)
-      return give_up(context, Exit::usage, "say how many there are: --units N");
+      return give_up(context, Exit::usage, "say how many there are: --units N, or --numbers first-last");
     add_item(context, *flags);
   });
   CLI::App* stock = item->add_subcommand("stock", "Change the stock by a signed amount, once per key");

@@ -50,6 +50,16 @@ std::optional<std::string> parse_hex(std::string_view text) {
   return bytes;
 }
 
+std::string base64_text(std::string_view bytes) {
+  std::string text = base64url_text(bytes);
+  for (char& c : text) {
+    if (c == '-') c = '+';
+    if (c == '_') c = '/';
+  }
+  text.append((4 - text.size() % 4) % 4, '=');
+  return text;
+}
+
 std::string base64url_text(std::string_view bytes) {
   std::string text;
   text.reserve((bytes.size() * 4 + 2) / 3);

@@ -13,6 +13,8 @@ namespace weir {
 /// Reads hexadecimal of either case; null unless every character is a digit and their number is even.
 [[nodiscard]] std::optional<std::string> parse_hex(std::string_view text);
 
+/// Base64 with padding (RFC 4648, section 4).
+[[nodiscard]] std::string base64_text(std::string_view bytes);
 /// Base64url without padding (RFC 7515, appendix C).
 [[nodiscard]] std::string base64url_text(std::string_view bytes);
 /// Decodes strict base64url: no padding, no white space, no other alphabet, and unused trailing bits must be zero, so

@@ -100,4 +100,13 @@ std::string NumberLabels::label(std::uint32_t number) const {
   return fmt::format("{}-{}", row.name, place - row.first + 1);
 }
 
+std::string numbers_problem(std::int64_t first, std::int64_t last, std::string_view labels) {
+  if (first < 0 || last > kNumberMax || last < first)
+    return fmt::format("the numbers must ascend and lie within 0 and {}", kNumberMax);
+  if (last - first + 1 > kNumbersPerItemMax) return fmt::format("an item has at most {} numbers", kNumbersPerItemMax);
+  if (!NumberLabels::parse(labels, static_cast<std::uint32_t>(first), last - first + 1))
+    return "labels are a prefix with as many # as digits (A-###), or rows with seats for all numbers (A:12,B:14)";
+  return {};
+}
+
 }  // namespace weir

@@ -64,4 +64,7 @@ class NumberLabels {
   std::uint32_t first_ = 0;
 };
 
+/// What is wrong with an item that has the numbers first to last with these labels, for a person; empty: nothing.
+[[nodiscard]] std::string numbers_problem(std::int64_t first, std::int64_t last, std::string_view labels);
+
 }  // namespace weir

@@ -14,6 +14,7 @@ Hold hold_of(const Claim& claim, bool recorded) {
           .sale = claim.sale,
           .item = claim.item,
           .units = claim.units,
+          .numbers = claim.numbers,
           .buyer_key = claim.buyer_key,
           .sold = false,
           .recorded = recorded};
@@ -26,6 +27,8 @@ ClaimAnswer answer_to(const Claim& claim, ClaimAnswerKind kind) {
           .item = claim.item,
           .units = claim.units,
           .units_held = 0,
+          .numbers = {},
+          .asked = claim.wish == Wish::partial ? claim.numbers : NumberList{},
           .order = claim.order,
           .digest = claim.digest,
           .pay_by = claim.promised_pay_by,
@@ -104,6 +107,7 @@ void Admit::conclude(const Outcome& outcome) {
       ClaimAnswer answer = answer_to(claim, ClaimAnswerKind::accepted);
       if (outcome.pay_by != Instant{}) answer.pay_by = outcome.pay_by;  // A log knows of no more than the promise.
       answer.status = outcome.status;
+      answer.numbers = claim.numbers;
       to_confirm_.push_back(hold_of(claim, true));
       answer_waiters(pending, answer);
       break;
@@ -131,6 +135,7 @@ void Admit::conclude(const Outcome& outcome) {
 }
 
 void Admit::answer_waiters(const Pending& pending, ClaimAnswer answer) {
+  if (!pending.asked.is_empty()) answer.asked = pending.asked;
   for (const Ticket& ticket : std::span{pending.waiters}.first(pending.waiter_count)) {
     answer.ticket = ticket;
     port_.answer(answer);
@@ -168,8 +173,10 @@ Result<void> Admit::retake(const GateRequest& request, Ticks now) {
   claim.sale = request.hold.sale;
   claim.item = request.hold.item;
   claim.units = request.hold.units;
+  claim.numbers = request.hold.numbers;
+  claim.wish = claim.numbers.is_empty() ? Wish::units : Wish::named;
   claim.buyer_key = request.hold.buyer_key;
-  claim.digest = purchase_digest(claim.item, claim.units);
+  claim.digest = purchase_digest(claim);
   claim.retake = true;
   Verdict verdict;
   const auto reserved = gate_.reserve({&claim, 1}, {&verdict, 1}, now + kGateWait);
@@ -212,11 +219,7 @@ void Admit::judge(const ClaimRequest& request, const Verdict& verdict, Ticks now
   ClaimAnswer answer = answer_to(request.claim, ClaimAnswerKind::unavailable);
   answer.ticket = request.ticket;
   switch (verdict.admission) {
-    case Admission::admitted:
-      ++counts_.admitted;
-      admitted_.push_back(request.claim);
-      wait_for(request, now);
-      return;
+    case Admission::admitted: ++counts_.admitted; return pass_on(request, verdict, now);
     case Admission::repeated:
       ++counts_.repeated;
       join_waiting(request);
@@ -224,8 +227,7 @@ void Admit::judge(const ClaimRequest& request, const Verdict& verdict, Ticks now
     case Admission::in_flight:
       ++counts_.repeated;
       if (pending_.contains(request.claim.order)) return join_waiting(request);
-      admitted_.push_back(request.claim);
-      return wait_for(request, now);
+      return pass_on(request, verdict, now);
     case Admission::closed: ++counts_.shed; break;
     case Admission::unknown:
       ++counts_.given_up;
@@ -250,6 +252,11 @@ void Admit::judge(const ClaimRequest& request, const Verdict& verdict, Ticks now
       answer.order = verdict.standing;
       answer.units_held = verdict.units_held;
       break;
+    case Admission::number_taken:
+      ++counts_.number_taken;
+      answer.kind = ClaimAnswerKind::number_taken;
+      answer.numbers = verdict.numbers;
+      break;
     case Admission::not_on_sale:
       ++counts_.not_on_sale;
       answer.kind = ClaimAnswerKind::not_on_sale;
@@ -258,9 +265,15 @@ void Admit::judge(const ClaimRequest& request, const Verdict& verdict, Ticks now
   port_.answer(answer);
 }
 
-void Admit::wait_for(const ClaimRequest& request, Ticks now) {
-  Pending& pending = pending_[request.claim.order];
-  pending.claim = request.claim;
+void Admit::pass_on(const ClaimRequest& request, const Verdict& verdict, Ticks now) {
+  Claim& claim = admitted_.emplace_back(request.claim);
+  if (claim.wish != Wish::units) {
+    claim.numbers = verdict.numbers;
+    claim.units = static_cast<std::int32_t>(claim.numbers.size());
+  }
+  Pending& pending = pending_[claim.order];
+  pending.claim = claim;
+  if (claim.wish == Wish::partial) pending.asked = request.claim.numbers;
   pending.waiters[0] = request.ticket;
   pending.waiter_count = 1;
   deadlines_.emplace_back(now + Micros{kClaimDeadlineUs}, request.claim.order);

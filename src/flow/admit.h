@@ -34,14 +34,15 @@ struct ClaimRequest {
 };
 
 enum class ClaimAnswerKind : std::uint8_t {
-  accepted,     // Durable: 202.
-  look_up,      // The ledger has the answer under this id.
-  over_limit,   // `standing`, `units_held`.
-  sold_out,     // `may_return`.
-  not_on_sale,  // Paused or closed since the front door looked.
-  key_reused,   //
-  unavailable,  // Nothing was taken: try again.
-  unknown,      // It may be taken: ask for `order`, or send again with the same key.
+  accepted,      // Durable: 202.
+  look_up,       // The ledger has the answer under this id.
+  over_limit,    // `standing`, `units_held`.
+  number_taken,  // `numbers`: which are not free.
+  sold_out,      // `may_return`.
+  not_on_sale,   // Paused or closed since the front door looked.
+  key_reused,    //
+  unavailable,   // Nothing was taken: try again.
+  unknown,       // It may be taken: ask for `order`, or send again with the same key.
 };
 
 struct ClaimAnswer {
@@ -51,7 +52,9 @@ struct ClaimAnswer {
   ItemNo item;
   std::int32_t units = 0;
   std::int32_t units_held = 0;
-  OrderId order;  // Of the claim; `over_limit`: the standing order.
+  NumberList numbers;  // `accepted`: what the order has.
+  NumberList asked;    // `partial` claims: all that was asked for.
+  OrderId order;       // Of the claim; `over_limit`: the standing order.
   RequestDigest digest;
   Instant pay_by;
   OrderStatus status = OrderStatus::pending;
@@ -81,6 +84,7 @@ struct AdmitCounts {
   std::uint64_t repeated = 0;
   std::uint64_t sold_out = 0;
   std::uint64_t over_limit = 0;
+  std::uint64_t number_taken = 0;
   std::uint64_t not_on_sale = 0;
   std::uint64_t key_reused = 0;
   std::uint64_t ended = 0;
@@ -115,7 +119,8 @@ class Admit {
  private:
   static constexpr std::size_t kWaitersMax = 4;  // Repeats of one claim that wait for the same commit.
   struct Pending {
-    Claim claim;
+    Claim claim;       // With what it got.
+    NumberList asked;  // `partial` claims: all that was asked for.
     std::array<Ticket, kWaitersMax> waiters;
     std::size_t waiter_count = 0;
   };
@@ -127,7 +132,8 @@ class Admit {
   [[nodiscard]] Result<void> retake(const GateRequest& request, Ticks now);
   [[nodiscard]] Result<std::size_t> take_claims(Ticks now);
   void judge(const ClaimRequest& request, const Verdict& verdict, Ticks now);
-  void wait_for(const ClaimRequest& request, Ticks now);
+  /// Hands an admitted claim to the queue, with the numbers that it got.
+  void pass_on(const ClaimRequest& request, const Verdict& verdict, Ticks now);
   void join_waiting(const ClaimRequest& request);
   [[nodiscard]] std::size_t give_up_late(Ticks now);
   void shed(std::span<const ClaimRequest> requests);

@@ -25,6 +25,7 @@ Result<std::size_t> Expire::step(Ticks now) {
                     .sale = ended.sale,
                     .item = ended.item,
                     .units = ended.units,
+                    .numbers = ended.numbers,
                     .buyer_key = buyer_key(buyer_hash_, ended.tenant, ended.buyer),
                     .sold = false,
                     .recorded = true};

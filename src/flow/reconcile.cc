@@ -17,6 +17,7 @@ Result<Findings> compare(const GateView& view, LedgerReader& ledger, const SipKe
                     .sale = live.sale,
                     .item = live.item,
                     .units = live.units,
+                    .numbers = live.numbers,
                     .buyer_key = buyer_key(buyer_hash, live.tenant, live.buyer),
                     .sold = sold,
                     .recorded = true};

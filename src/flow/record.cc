@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "config/limits.h"
 
+#include <algorithm>
 #include <span>
 
 namespace weir {
@@ -17,9 +18,20 @@ Fate fate_of(Recording recording) {
     case Recording::key_reused:
     case Recording::over_limit:
     case Recording::exceeds_stock:
+    case Recording::number_taken:
     case Recording::unknown_item: return Fate::decided;
   }
   return Fate::unknown;
+}
+
+/// How many of these claims one transaction records: numbers are rows of their own, and some claims have a thousand.
+std::size_t batch_of(std::span<const Claim> claims) {
+  std::int64_t numbers = 0;
+  for (std::size_t i = 0; i < claims.size(); ++i) {
+    numbers += static_cast<std::int64_t>(claims[i].numbers.size());
+    if (numbers > kNumbersPerBatchMax) return std::max<std::size_t>(i, 1);
+  }
+  return claims.size();
 }
 
 }  // namespace
@@ -28,7 +40,7 @@ Record::Record(QueueConsumer& queue, Ledger& ledger)
     : queue_(queue), ledger_(ledger), claims_(kLedgerBatchMax), outcomes_(kLedgerBatchMax) {}
 
 Result<std::size_t> Record::step(Ticks now) {
-  const std::size_t count = queue_.peek(claims_);
+  const std::size_t count = batch_of(std::span{claims_}.first(queue_.peek(claims_)));
   if (count == 0) return 0;
   const std::span outcomes = std::span{outcomes_}.first(count);
   FAULT("before_record");

@@ -14,6 +14,7 @@ Hold hold_of(const Order& order, const SipKey& buyer_hash) {
           .sale = order.sale,
           .item = order.item,
           .units = order.units,
+          .numbers = order.numbers,
           .buyer_key = buyer_key(buyer_hash, order.tenant, order.buyer),
           .sold = order.status == OrderStatus::paid,
           .recorded = true};

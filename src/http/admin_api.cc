@@ -103,6 +103,24 @@ class Reader {
     }
     return {whole, *currency};
   }
+  /// `"numbers": {"first": 1, "last": 1000}` and `"labels"`.
+  void numbers(ItemDraft& draft) {
+    const JsonMember* found = body_.find("numbers");
+    const auto inner = found->kind == JsonMember::Kind::object ? JsonBody::parse(found->raw) : Parsed<JsonBody>{};
+    const JsonMember* first = inner ? inner->find("first") : nullptr;
+    const JsonMember* last = inner ? inner->find("last") : nullptr;
+    if (body_.find("units") != nullptr) return fail("units", "Send units or numbers, not both.");
+    if (first == nullptr || last == nullptr || inner->size() != 2 || !first->whole() || !last->whole())
+      return fail("numbers", "{\"first\": 1, \"last\": 1000} is needed.");
+    const JsonMember* labels = body_.find("labels");
+    if (labels != nullptr && !labels->text()) return fail("labels", "A text is needed.");
+    draft.labels = labels == nullptr ? "" : labels->text().value_or("");
+    const std::string problem = numbers_problem(*first->whole(), *last->whole(), draft.labels);
+    if (!problem.empty()) return fail("numbers", problem);
+    draft.numbered = true;
+    draft.first_number = static_cast<std::uint32_t>(*first->whole());
+    draft.units = *last->whole() - *first->whole() + 1;
+  }
   void fail(std::string_view member, std::string why) {
     if (!wrong_) wrong_ = invalid(member, why);
   }
@@ -229,7 +247,7 @@ void FrontDoor::admin_change_sale(const Tenant& tenant, std::string_view sale, S
 
 void FrontDoor::admin_add_item(const Tenant& tenant, const Request& request, Exchange& exchange) {
   JsonBody body;
-  if (!read_body(request, exchange, {"saleId", "itemId", "title", "price", "units"}, body)) return;
+  if (!read_body(request, exchange, {"saleId", "itemId", "title", "price", "units", "numbers", "labels"}, body)) return;
   Reader reader{body, now_};
   ItemDraft draft;
   draft.tenant = tenant.id;
@@ -237,7 +255,12 @@ void FrontDoor::admin_add_item(const Tenant& tenant, const Request& request, Exc
   draft.id = reader.id("itemId");
   draft.title = reader.text("title", true);
   draft.price = reader.money("price");
-  draft.units = reader.whole("units", 0, kUnitsPerItemMax, std::nullopt);
+  if (body.find("numbers") == nullptr) {
+    draft.units = reader.whole("units", 0, kUnitsPerItemMax, std::nullopt);
+    if (body.find("labels") != nullptr) reader.fail("labels", "Only numbers have labels.");
+  } else {
+    reader.numbers(draft);
+  }
   if (reader.wrong()) return answer(exchange, Code::invalid_request, *reader.wrong());
   change(exchange, on_ledger([draft](Ledger& ledger) { return ledger.add_item(draft); }),
          [draft](const ChangeResult& result) -> Response {
@@ -261,6 +284,10 @@ void FrontDoor::admin_stock(const Tenant& tenant, std::string_view item, const R
     return ledger.change_stock(tenant_id, id, delta, key);
   });
   const Item* changed = catalog_->item_by_id(tenant.no, item);
+  if (changed != nullptr && changed->numbered) {
+    return answer(exchange, Code::not_allowed,
+                  error_response(Code::not_allowed, {}, "The numbers of an item are fixed when it is made."));
+  }
   if (delta > 0) request_change.add = delta;
   if (changed != nullptr && delta < 0) {
     request_change.item = changed->no;

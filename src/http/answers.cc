@@ -3,6 +3,7 @@
 #include "base/json_text.h"
 #include "base/siphash.h"
 #include "base/time_text.h"
+#include "domain/numbers.h"
 
 #include <algorithm>
 #include <iterator>
@@ -20,6 +21,21 @@ void append_member(std::string& out, std::string_view member, std::string_view t
 void append_moment(std::string& out, std::string_view member, Instant at) {
   fmt::format_to(std::back_inserter(out), ",\"{}\":", member);
   append_time(out, at);
+}
+
+void append_numbers(std::string& out, std::string_view member, std::span<const std::uint32_t> numbers) {
+  fmt::format_to(std::back_inserter(out), ",\"{}\":[{}]", member, fmt::join(numbers, ","));
+}
+
+void append_labels(std::string& out, const Item& item, const NumberList& numbers) {
+  const auto labels = NumberLabels::parse(item.labels, item.first_number, item.total);
+  if (item.labels.empty() || !labels) return;
+  out += ",\"labels\":[";
+  for (const std::uint32_t number : numbers.view()) {
+    if (out.back() != '[') out += ',';
+    append_json_string(out, labels->label(number));
+  }
+  out += ']';
 }
 
 constexpr std::size_t kFindingsShownMax = 1000;  // Of each list.
@@ -144,7 +160,10 @@ std::string order_json(const Order& order, const Catalog& catalog) {
   std::string out = fmt::format("{{\"orderId\":\"{}\",\"status\":\"{}\"", order.id.text(), name(order.status));
   if (item != nullptr) append_member(out, "itemId", item->id);
   if (sale != nullptr) append_member(out, "saleId", sale->id);
-  fmt::format_to(std::back_inserter(out), ",\"quantity\":{},\"amount\":", order.units);
+  fmt::format_to(std::back_inserter(out), ",\"quantity\":{}", order.units);
+  if (!order.numbers.is_empty()) append_numbers(out, "numbers", order.numbers.view());
+  if (!order.numbers.is_empty() && item != nullptr) append_labels(out, *item, order.numbers);
+  out += ",\"amount\":";
   append_money(out, order.amount);
   append_moment(out, "createdAt", order.created_at);
   append_moment(out, "payBy", order.pay_by);
@@ -161,12 +180,19 @@ std::string order_json(const Order& order, const Catalog& catalog) {
   return out;
 }
 
+Response number_taken_response(std::span<const std::uint32_t> taken) {
+  return error_response(Code::number_taken, fmt::format("\"taken\":[{}]", fmt::join(taken, ",")));
+}
+
 Response accepted_response(const Accepted& accepted) {
   const std::string id = accepted.order.text();
   Response response;
   response.status = 202;
-  response.body = fmt::format("{{\"orderId\":\"{}\",\"status\":\"{}\",\"quantity\":{},\"amount\":", id,
-                              name(accepted.status), accepted.units);
+  response.body =
+      fmt::format("{{\"orderId\":\"{}\",\"status\":\"{}\",\"quantity\":{}", id, name(accepted.status), accepted.units);
+  if (!accepted.numbers.is_empty()) append_numbers(response.body, "numbers", accepted.numbers.view());
+  if (!accepted.taken.is_empty()) append_numbers(response.body, "taken", accepted.taken.view());
+  response.body += ",\"amount\":";
   append_money(response.body, accepted.amount);
   append_moment(response.body, "payBy", accepted.pay_by);
   fmt::format_to(std::back_inserter(response.body), ",\"statusUrl\":\"/api/flash-sales/orders/{}\"}}", id);
@@ -189,6 +215,14 @@ std::string payment_json(const Payment& payment, const std::string& client_secre
 std::string shelf_members(const Shelf& shelf) {
   return fmt::format("\"total\":{},\"free\":{},\"held\":{},\"sold\":{},\"state\":\"{}\"", shelf.total, shelf.free,
                      shelf.held, shelf.sold, availability(shelf));
+}
+
+std::string stock_kind_members(const Item& item) {
+  if (!item.numbered) return {};
+  std::string out =
+      fmt::format(",\"numbers\":{{\"first\":{},\"last\":{}}}", item.first_number, item.first_number + item.total - 1);
+  if (!item.labels.empty()) append_member(out, "labels", item.labels);
+  return out;
 }
 
 std::string audit_json(const AuditReport& report) {
@@ -259,7 +293,13 @@ std::string sale_created_json(const SaleDraft& draft) {
 std::string item_added_json(const ItemDraft& draft) {
   std::string out = "{\"itemId\":";
   append_json_string(out, draft.id);
-  return fmt::format("{},\"total\":{}}}", out, draft.units);
+  fmt::format_to(std::back_inserter(out), ",\"total\":{}", draft.units);
+  if (draft.numbered) {
+    fmt::format_to(std::back_inserter(out), ",\"numbers\":{{\"first\":{},\"last\":{}}}", draft.first_number,
+                   draft.first_number + draft.units - 1);
+  }
+  if (!draft.labels.empty()) append_member(out, "labels", draft.labels);
+  return out + "}";
 }
 
 std::string stock_json(const ChangeResult& result) {

@@ -9,6 +9,8 @@
 #include "http/exchange.h"
 #include "ledger/ledger.h"
 
+#include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,14 +54,20 @@ struct Accepted {
   OrderId order;
   OrderStatus status = OrderStatus::pending;
   std::int32_t units = 1;
+  NumberList numbers;
+  NumberList taken;  // Asked for in part: what could not be had.
   Money amount;
   Instant pay_by;
 };
+/// 409 with those of the named numbers that are not free.
+[[nodiscard]] Response number_taken_response(std::span<const std::uint32_t> taken);
 [[nodiscard]] Response accepted_response(const Accepted& accepted);
 
 [[nodiscard]] std::string payment_json(const Payment& payment, const std::string& client_secret,
                                        const std::string& redirect_url);
 [[nodiscard]] std::string shelf_members(const Shelf& shelf);
+/// `,"numbers":{"first":…,"last":…}` and the labels of numbered stock; nothing for counted.
+[[nodiscard]] std::string stock_kind_members(const Item& item);
 [[nodiscard]] std::string audit_json(const AuditReport& report);
 [[nodiscard]] std::string sale_json(const Sale& sale, Instant now);
 [[nodiscard]] std::string tenant_json(const Tenant& tenant);

@@ -2,6 +2,7 @@
 #include "base/json_text.h"
 #include "config/limits.h"
 #include "http/front_door.h"
+#include "http/query.h"
 
 #include <algorithm>
 #include <iterator>
@@ -40,23 +41,13 @@ std::int64_t poll_after_ms(const Sale& sale, Instant now) {
   return phase(sale, now) == SalePhase::closed ? 60'000 : 4'000;
 }
 
-std::optional<std::string_view> query_value(std::string_view query, std::string_view wanted) {
-  while (!query.empty()) {
-    const std::size_t end = std::min(query.find('&'), query.size());
-    const std::string_view pair = query.substr(0, end);
-    const std::size_t equals = pair.find('=');
-    if (equals != std::string_view::npos && pair.substr(0, equals) == wanted) return pair.substr(equals + 1);
-    query.remove_prefix(std::min(end + 1, query.size()));
-  }
-  return std::nullopt;
-}
-
 std::string waiting_order_json(const Claim& claim, const Catalog& catalog) {
   Order order;
   order.id = claim.order;
   order.sale = claim.sale;
   order.item = claim.item;
   order.units = claim.units;
+  order.numbers = claim.numbers;
   const Item* item = catalog.item(claim.item);
   if (item != nullptr) order.amount = times(item->price, claim.units).value_or(Money{});
   order.pay_by = claim.promised_pay_by;
@@ -116,7 +107,8 @@ void FrontDoor::get_sale(const Tenant& tenant, std::string_view sale_id, const R
     append_json_string(body, item->title);
     body += ",\"price\":";
     append_money(body, item->price);
-    fmt::format_to(std::back_inserter(body), ",{}", shelf_members(services_.shelves().read(item->no)));
+    fmt::format_to(std::back_inserter(body), ",{}{}", shelf_members(services_.shelves().read(item->no)),
+                   stock_kind_members(*item));
     if (shows_purchase_url(*sale, now_)) {
       body += ",\"purchaseUrl\":";
       append_json_string(body, purchase_url(*sale, *item));
@@ -132,7 +124,8 @@ void FrontDoor::get_item(const Tenant& tenant, std::string_view item_id, const R
   const Shelf shelf = services_.shelves().read(item->no);
   std::string body = "{\"itemId\":";
   append_json_string(body, item->id);
-  fmt::format_to(std::back_inserter(body), ",{},\"version\":{}", shelf_members(shelf), shelf.version);
+  fmt::format_to(std::back_inserter(body), ",{},\"version\":{}{}", shelf_members(shelf), shelf.version,
+                 stock_kind_members(*item));
   answer_shared(std::move(body), request, exchange);
 }
 

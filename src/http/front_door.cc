@@ -31,7 +31,8 @@ FrontDoor::FrontDoor(ReactorPort& reactor, const FrontDoorParts& parts)
       parts_(parts),
       doorman_(*parts.doorman),
       random_(parts.random()),
-      answers_(256) {
+      answers_(256),
+      page_(kNumberPageBits / 64) {
   for (const CodeText& text : kCodes)
     replies_[static_cast<std::size_t>(text.code)] = FixedReply{error_response(text.code)};
   sold_out_may_return_ = FixedReply{error_response(Code::sold_out, "\"mayReturn\":true")};
@@ -131,6 +132,7 @@ void FrontDoor::dispatch(const Route& route, std::string_view parameter, const R
   if (id == RouteId::sales) return get_sales(*tenant, request, exchange);
   if (id == RouteId::sale) return get_sale(*tenant, parameter, request, exchange);
   if (id == RouteId::item) return get_item(*tenant, parameter, request, exchange);
+  if (id == RouteId::numbers) return get_numbers(*tenant, parameter, request, exchange);
   if (id == RouteId::state) return get_state(*tenant, parameter, request, exchange);
   if (id == RouteId::webhook) return webhook(parameter, request, exchange);
   if (id == RouteId::sandbox_status) return sandbox_status(parameter, exchange);

@@ -7,6 +7,7 @@
 #include "http/doorman.h"
 #include "http/exchange.h"
 #include "http/json_body.h"
+#include "http/purchase_wish.h"
 #include "http/routes.h"
 #include "http/services.h"
 #include "http/static_files.h"
@@ -103,10 +104,11 @@ class FrontDoor final : public Handler {
 
   // purchase.cc: the hot path.
   void purchase(std::string_view item_id, const Request& request, Exchange& exchange);
-  [[nodiscard]] bool read_purchase(const Request& request, Exchange& exchange, std::int32_t& units);
+  [[nodiscard]] bool read_purchase(const Request& request, Exchange& exchange);
+  [[nodiscard]] bool names_taken(const Item& item);
   [[nodiscard]] const FixedReply* sold_out_reply(ItemNo item, std::int32_t units) const;
-  void claim(const Sale& sale, const Item& item, std::int32_t units, const Request& request, Exchange& exchange,
-             const Tenant& tenant, const Identity& identity);
+  void claim(const Sale& sale, const Item& item, const Request& request, Exchange& exchange, const Tenant& tenant,
+             const Identity& identity);
   void conclude(const ClaimAnswer& answer);
   void look_up(const ClaimAnswer& answer, ReplyTo to);
 
@@ -116,6 +118,7 @@ class FrontDoor final : public Handler {
   void get_sales(const Tenant& tenant, const Request& request, Exchange& exchange);
   void get_sale(const Tenant& tenant, std::string_view sale_id, const Request& request, Exchange& exchange);
   void get_item(const Tenant& tenant, std::string_view item_id, const Request& request, Exchange& exchange);
+  void get_numbers(const Tenant& tenant, std::string_view item_id, const Request& request, Exchange& exchange);
   void get_state(const Tenant& tenant, std::string_view sale_id, const Request& request, Exchange& exchange);
   [[nodiscard]] std::string state_body(const Sale& sale, std::string& etag) const;
   void get_me(const Tenant& tenant, const Identity& identity, std::string_view sale_id, Exchange& exchange);
@@ -171,6 +174,9 @@ class FrontDoor final : public Handler {
   FixedReply sold_out_may_return_;
   FixedReply sold_out_final_;
   std::vector<ClaimAnswer> answers_;
+  PurchaseWish wish_;                 // Of the request that is read now.
+  std::vector<std::uint32_t> taken_;  // Its numbers that are not free.
+  std::vector<std::uint64_t> page_;   // Bits of one page of numbers.
   bool has_offered_ = false;
   OutcomeCounts outcomes_;
 };

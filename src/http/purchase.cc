@@ -1,6 +1,7 @@
 #include "base/log.h"
 #include "config/limits.h"
 #include "http/front_door.h"
+#include "http/query.h"
 
 #include <algorithm>
 
@@ -8,17 +9,6 @@
 
 namespace weir::http {
 namespace {
-
-/// The value of `k` in a query of `k=v&…`; empty when absent.
-std::string_view query_key(std::string_view query) {
-  while (!query.empty()) {
-    const std::size_t end = std::min(query.find('&'), query.size());
-    const std::string_view pair = query.substr(0, end);
-    if (pair.starts_with("k=")) return pair.substr(2);
-    query.remove_prefix(std::min(end + 1, query.size()));
-  }
-  return {};
-}
 
 /// Compares without telling by the time how much was right.
 bool same_secret(std::string_view a, std::string_view b) {
@@ -32,36 +22,22 @@ bool is_empty_object(std::string_view body) { return body.empty() || body == "{}
 
 }  // namespace
 
-bool FrontDoor::read_purchase(const Request& request, Exchange& exchange, std::int32_t& units) {
-  units = 1;
+bool FrontDoor::read_purchase(const Request& request, Exchange& exchange) {
   if (request.has_idempotency_key && (request.repeated_idempotency_key || request.idempotency_key.empty() ||
                                       request.idempotency_key.size() > kIdempotencyKeyBytesMax)) {
     answer(exchange, Code::invalid_request, invalid("Idempotency-Key", "The key must have 1 to 255 characters, once."));
     return false;
   }
-  if (is_empty_object(request.body)) return true;
   JsonBody body;
-  if (!read_body(request, exchange, {"quantity", "numbers", "random", "partial"}, body)) return false;
-  for (const std::string_view numbered : {"numbers", "random", "partial"}) {
-    if (body.find(numbered) == nullptr) continue;
-    answer(exchange, Code::invalid_request, invalid(numbered, "This item has counted stock: send a quantity."));
-    return false;
-  }
-  if (const JsonMember* quantity = body.find("quantity")) {
-    const auto whole = quantity->whole();
-    if (!whole || *whole < 1 || *whole > kUnitsPerClaimMax) {
-      answer(exchange, Code::invalid_request,
-             invalid("quantity", "The quantity must be a whole number from 1 to 1000, in digits."));
-      return false;
-    }
-    units = static_cast<std::int32_t>(*whole);
-  }
-  return true;
+  const bool is_plain = is_empty_object(request.body);
+  if (!is_plain && !read_body(request, exchange, {"quantity", "numbers", "random", "partial"}, body)) return false;
+  const auto wrong = read_wish(body, wish_);
+  if (wrong) answer(exchange, Code::invalid_request, *wrong);
+  return !wrong;
 }
 
 void FrontDoor::purchase(std::string_view item_id, const Request& request, Exchange& exchange) {
-  std::int32_t units = 1;
-  if (!read_purchase(request, exchange, units)) return;
+  if (!read_purchase(request, exchange)) return;
   const Tenant* tenant = tenant_of(request);
   if (tenant == nullptr) return refuse(exchange, Code::unknown_tenant);
   const Identity* identity = identify(request, *tenant);
@@ -75,9 +51,10 @@ void FrontDoor::purchase(std::string_view item_id, const Request& request, Excha
   const Item* item = catalog_->item_by_id(tenant->no, item_id);
   const Sale* sale = item == nullptr ? nullptr : catalog_->sale(item->sale);
   if (sale == nullptr) return refuse(exchange, Code::unknown_item);
-  if (!sale->secret.empty() && !same_secret(query_key(request.query), sale->secret)) {
+  if (!sale->secret.empty() && !same_secret(query_value(request.query, "k").value_or(""), sale->secret)) {
     return refuse(exchange, Code::unknown_item);
   }
+  if (const auto misfit = fit_wish(*item, wish_)) return answer(exchange, Code::invalid_request, *misfit);
   switch (phase(*sale, now_)) {
     case SalePhase::closed: return refuse(exchange, Code::sale_ended);
     case SalePhase::scheduled:
@@ -88,18 +65,33 @@ void FrontDoor::purchase(std::string_view item_id, const Request& request, Excha
     case SalePhase::open: break;
   }
   const bool may_own = services_.known_buyers().may_hold(sale->no, buyer);
-  const FixedReply* const sold_out =
-      may_own || units > sale->limit_per_buyer ? nullptr : sold_out_reply(item->no, units);
-  if (sold_out != nullptr) {
-    const bool may_be_repeat =
-        request.has_idempotency_key && services_.known_buyers().may_have_ended(derived_order_id(
-                                           *tenant, identity->subject.view(), request.idempotency_key));
-    if (!may_be_repeat) {
+  if (!may_own && wish_.units <= sale->limit_per_buyer) {
+    // What a client sends again under the same key must meet its first answer.
+    const auto may_be_repeat = [&] {
+      return request.has_idempotency_key && services_.known_buyers().may_have_ended(derived_order_id(
+                                                *tenant, identity->subject.view(), request.idempotency_key));
+    };
+    const FixedReply* const sold_out = sold_out_reply(item->no, wish_.units_wanted());
+    if (sold_out != nullptr && !may_be_repeat()) {
       outcomes_.count(Code::sold_out);
       return exchange.send(*sold_out);
     }
+    if (sold_out == nullptr && names_taken(*item) && !may_be_repeat()) {
+      return answer(exchange, Code::number_taken, number_taken_response(taken_));
+    }
   }
-  claim(*sale, *item, units, request, exchange, *tenant, *identity);
+  claim(*sale, *item, request, exchange, *tenant, *identity);
+}
+
+/// Whether the public bits show at this moment that the named numbers cannot be had; `taken_` has those that are not
+/// free.
+bool FrontDoor::names_taken(const Item& item) {
+  taken_.clear();
+  if (!item.numbered || wish_.numbers.empty() || !services_.numbers().has(item.no)) return false;
+  for (const std::uint32_t number : wish_.numbers) {
+    if (!services_.numbers().is_free(item.no, number)) taken_.push_back(number);
+  }
+  return wish_.wish == Wish::named ? !taken_.empty() : taken_.size() == wish_.numbers.size();
 }
 
 /// The refusal that the public counts allow at this moment; null: only the desk can say.
@@ -114,8 +106,8 @@ const FixedReply* FrontDoor::sold_out_reply(ItemNo item, std::int32_t units) con
   return look.may_return() ? &sold_out_may_return_ : &sold_out_final_;
 }
 
-void FrontDoor::claim(const Sale& sale, const Item& item, std::int32_t units, const Request& request,
-                      Exchange& exchange, const Tenant& tenant, const Identity& identity) {
+void FrontDoor::claim(const Sale& sale, const Item& item, const Request& request, Exchange& exchange,
+                      const Tenant& tenant, const Identity& identity) {
   ClaimRequest offer;
   Claim& claim = offer.claim;
   claim.keyed = request.has_idempotency_key;
@@ -124,10 +116,12 @@ void FrontDoor::claim(const Sale& sale, const Item& item, std::int32_t units, co
   claim.tenant = tenant.no;
   claim.sale = sale.no;
   claim.item = item.no;
-  claim.units = units;
+  claim.wish = wish_.wish;
+  claim.units = wish_.units;
+  claim.numbers = NumberList::from(wish_.numbers).value_or(NumberList{});
   claim.buyer = identity.subject;
   claim.buyer_key = buyer_key(services_.buyer_hash(), tenant.no, identity.subject.view());
-  claim.digest = purchase_digest(item.no, units);
+  claim.digest = purchase_digest(claim);
   claim.promised_pay_by = now_ + sale.pay_within;
   const ReplyTo to = exchange.defer();
   offer.ticket = {to.slot, to.generation, to.reactor};
@@ -167,6 +161,8 @@ void FrontDoor::conclude(const ClaimAnswer& answer) {
       return made(Code::accepted, accepted_response({.order = answer.order,
                                                      .status = answer.status,
                                                      .units = answer.units,
+                                                     .numbers = answer.numbers,
+                                                     .taken = numbers_without(answer.asked, answer.numbers),
                                                      .amount = amount.value_or(Money{}),
                                                      .pay_by = answer.pay_by}));
     }
@@ -179,6 +175,7 @@ void FrontDoor::conclude(const ClaimAnswer& answer) {
       return made(Code::limit_reached,
                   error_response(Code::limit_reached,
                                  fmt::format("\"limit\":{},\"held\":{}", sale->limit_per_buyer, answer.units_held)));
+    case ClaimAnswerKind::number_taken: return made(Code::number_taken, number_taken_response(answer.numbers.view()));
     case ClaimAnswerKind::sold_out:
       outcomes_.count(Code::sold_out);
       return reactor_.complete(to, answer.may_return ? sold_out_may_return_ : sold_out_final_);
@@ -205,6 +202,8 @@ void FrontDoor::look_up(const ClaimAnswer& answer, ReplyTo to) {
       response = accepted_response({.order = (*order)->id,
                                     .status = (*order)->status,
                                     .units = (*order)->units,
+                                    .numbers = (*order)->numbers,
+                                    .taken = numbers_without(answer.asked, (*order)->numbers),
                                     .amount = (*order)->amount,
                                     .pay_by = (*order)->pay_by});
     }

@@ -9,6 +9,7 @@
 #include "flow/reconcile.h"
 #include "flow/settle.h"
 #include "gate/known_buyers.h"
+#include "gate/number_board.h"
 #include "gate/shelf_board.h"
 #include "http/exchange.h"
 #include "ledger/ledger.h"
@@ -46,6 +47,8 @@ class Services {
   [[nodiscard]] virtual std::uint64_t catalog_version() const = 0;
   [[nodiscard]] virtual std::shared_ptr<const Catalog> catalog() const = 0;
   [[nodiscard]] virtual const ShelfBoard& shelves() const = 0;
+  /// Which numbers are free; items that this process does not have them of are not on it.
+  [[nodiscard]] virtual const NumberBoard& numbers() const = 0;
   /// The clock by which `shelves().refuses_until()` is to be read.
   [[nodiscard]] virtual Ticks ticks() const = 0;
   [[nodiscard]] virtual const KnownBuyers& known_buyers() const = 0;
