@@ -306,8 +306,11 @@ class Shop:
     # Sales.
 
     def make_sale(self, sale, item=None, units=10, limit=1, pay_within="10m", opens="now", closes="+2h", price=1999,
-                  **members):
-        """A sale with one item of the same name, made through the running server."""
+                  numbers=None, labels=None, **members):
+        """A sale with one item of the same name, made through the running server. `numbers`: (first, last)."""
+        stock = {"units": units}
+        if numbers is not None:
+            stock = {"numbers": {"first": numbers[0], "last": numbers[1]}, **({"labels": labels} if labels else {})}
         organiser = self.token("organiser", "organiser")
         with self.connect() as connection:
             made = connection.ask("POST", "/api/admin/sales", organiser,
@@ -315,7 +318,7 @@ class Shop:
                                    "limitPerBuyer": limit, "payWithin": pay_within, **members})
             expect(made, 201)
             added = connection.ask("POST", "/api/admin/items", organiser,
-                                   {"saleId": sale, "itemId": item or sale, "title": "Thing", "units": units,
+                                   {"saleId": sale, "itemId": item or sale, "title": "Thing", **stock,
                                     "price": {"value": price, "currency": "EUR"}})
             expect(added, 201)
 
@@ -324,6 +327,11 @@ class Shop:
         extra = list(headers or []) + ([("Idempotency-Key", key)] if key is not None else [])
         ask = (connection or self).ask
         return ask("POST", path or PURCHASE.format(item), self.token(buyer), body, extra)
+
+    def claim(self, item, buyer, body=None, key=None, connection=None):
+        """A claim with any body."""
+        extra = [("Idempotency-Key", key)] if key is not None else []
+        return (connection or self).ask("POST", PURCHASE.format(item), self.token(buyer), body, extra)
 
     def order(self, order, buyer):
         return self.ask("GET", ORDER.format(order), self.token(buyer))

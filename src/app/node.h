@@ -97,6 +97,7 @@ class Node final : public Seller {
   [[nodiscard]] std::uint64_t catalog_version() const override { return catalog_.version(); }
   [[nodiscard]] std::shared_ptr<const Catalog> catalog() const override { return catalog_.get(); }
   [[nodiscard]] const ShelfBoard& shelves() const override { return board_; }
+  [[nodiscard]] const NumberBoard& numbers() const override { return numbers_; }
   [[nodiscard]] Ticks ticks() const override { return clock_.ticks(); }
   [[nodiscard]] const KnownBuyers& known_buyers() const override { return owners_.known(); }
   [[nodiscard]] const SipKey& buyer_hash() const override { return parts_.buyer_hash; }
@@ -154,6 +155,7 @@ class Node final : public Seller {
   Snapshot<Catalog> catalog_;
   Lease lease_;
   ShelfBoard board_;
+  NumberBoard numbers_;  // Empty: shared stores keep no numbered stock yet.
   OwnerWatch owners_;
   ShelfWatch shelves_;
   OrderFinder finder_;
