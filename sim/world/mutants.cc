@@ -50,6 +50,11 @@ class FaultyGate final : public Gate {
     if (claim.retake) return;
     const bool is_full = verdict.admission == Admission::sold_out;
     if (mutant_ == Mutant::sells_one_too_many && is_full && is_turn(3)) verdict.admission = Admission::admitted;
+    const bool is_taken = verdict.admission == Admission::number_taken;
+    if (mutant_ == Mutant::sells_a_number_twice && is_taken && is_turn(3)) {
+      verdict.admission = Admission::admitted;
+      verdict.numbers = claim.numbers;
+    }
     const bool is_over = verdict.admission == Admission::over_limit;
     if (mutant_ == Mutant::forgets_the_limit && is_over && is_turn(3)) verdict.admission = Admission::admitted;
     if (mutant_ != Mutant::says_sold_out_early || verdict.admission != Admission::admitted || !is_turn(4)) return;
@@ -57,6 +62,7 @@ class FaultyGate final : public Gate {
                     .sale = claim.sale,
                     .item = claim.item,
                     .units = claim.units,
+                    .numbers = claim.numbers,
                     .buyer_key = claim.buyer_key,
                     .sold = false,
                     .recorded = false};
@@ -158,6 +164,7 @@ std::string_view name(Mutant mutant) {
     case Mutant::drops_a_release: return "drops_a_release";
     case Mutant::releases_by_count: return "releases_by_count";
     case Mutant::forgets_to_sell: return "forgets_to_sell";
+    case Mutant::sells_a_number_twice: return "sells_a_number_twice";
     case Mutant::says_sold_out_early: return "says_sold_out_early";
     case Mutant::answers_before_commit: return "answers_before_commit";
     case Mutant::gives_back_the_unknown: return "gives_back_the_unknown";

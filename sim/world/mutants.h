@@ -16,12 +16,13 @@ namespace weir::sim {
 enum class Mutant : std::uint8_t {
   none,
   // At the gate.
-  sells_one_too_many,   // Now and then a claim is admitted though nothing is free.
-  forgets_the_limit,    // … though the buyer has all that the sale allows.
-  drops_a_release,      // Units of an ended order do not come back.
-  releases_by_count,    // They come back twice, as a number and not as an order.
-  forgets_to_sell,      // A paid order stays held.
-  says_sold_out_early,  // A refusal while units are free.
+  sells_one_too_many,    // Now and then a claim is admitted though nothing is free.
+  forgets_the_limit,     // … though the buyer has all that the sale allows.
+  drops_a_release,       // Units of an ended order do not come back.
+  releases_by_count,     // They come back twice, as a number and not as an order.
+  forgets_to_sell,       // A paid order stays held.
+  sells_a_number_twice,  // Though somebody has it.
+  says_sold_out_early,   // A refusal while units are free.
   // At the ledger.
   answers_before_commit,     // 202 before the order is durable.
   gives_back_the_unknown,    // Units of a commit that may have happened.
@@ -32,19 +33,13 @@ enum class Mutant : std::uint8_t {
   // Below both.
   disk_lies,  // Syncs that do nothing.
 };
-inline constexpr std::array kMutants{Mutant::sells_one_too_many,
-                                     Mutant::forgets_the_limit,
-                                     Mutant::drops_a_release,
-                                     Mutant::releases_by_count,
-                                     Mutant::forgets_to_sell,
-                                     Mutant::says_sold_out_early,
-                                     Mutant::answers_before_commit,
-                                     Mutant::gives_back_the_unknown,
-                                     Mutant::forgets_an_expired_order,
-                                     Mutant::loses_a_capture,
-                                     Mutant::runs_ahead,
-                                     Mutant::loses_a_stock_change,
-                                     Mutant::disk_lies};
+inline constexpr std::array kMutants{Mutant::sells_one_too_many,     Mutant::forgets_the_limit,
+                                     Mutant::drops_a_release,        Mutant::releases_by_count,
+                                     Mutant::forgets_to_sell,        Mutant::sells_a_number_twice,
+                                     Mutant::says_sold_out_early,    Mutant::answers_before_commit,
+                                     Mutant::gives_back_the_unknown, Mutant::forgets_an_expired_order,
+                                     Mutant::loses_a_capture,        Mutant::runs_ahead,
+                                     Mutant::loses_a_stock_change,   Mutant::disk_lies};
 
 [[nodiscard]] std::string_view name(Mutant mutant);
 [[nodiscard]] std::optional<Mutant> mutant_of(std::string_view text);

@@ -7,6 +7,7 @@ namespace weir::sim {
 Swarm::Swarm(Chance& chance) {
   items = chance.between(1, 3);
   units_most = chance.pick<std::int64_t>(std::array<std::int64_t, 4>{3, 8, 20, 60});
+  numbered = chance.pick<std::int64_t>(std::array<std::int64_t, 3>{0, 500, 1000});
   limit = static_cast<std::int32_t>(chance.one_in(2) ? 1 : chance.between(2, 6));
   pay_within = chance.span(2'000'000, 12'000'000);
   grace = chance.one_in(2) ? Micros{0} : chance.span(1'000'000, 15'000'000);

@@ -17,6 +17,7 @@ struct Swarm {
   // The shop.
   std::int64_t items = 1;
   std::int64_t units_most = 10;  // Of an item.
+  std::int64_t numbered = 0;     // Items with numbers in place of a count.
   std::int32_t limit = 1;
   Micros pay_within{5'000'000};
   Micros grace{0};

@@ -18,6 +18,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <queue>
 #include <set>
 #include <string>
@@ -81,11 +82,22 @@ class World {
     std::uint64_t visits = 0;
     std::set<OrderId> orders;  // All that he may have.
   };
-  enum class Reply : std::uint8_t { accepted, sold_out, over_limit, not_open, key_reused, unavailable, lost };
+  enum class Reply : std::uint8_t {
+    accepted,
+    sold_out,
+    number_taken,
+    over_limit,
+    not_open,
+    key_reused,
+    unavailable,
+    lost
+  };
   struct Visit {
     std::size_t buyer = 0;
     std::size_t item = 0;
     std::int32_t units = 1;
+    Wish wish = Wish::units;
+    NumberList numbers;
     std::string key;  // Empty: none.
     std::int64_t retries_left = 0;
     bool is_last_test = false;
@@ -138,8 +150,11 @@ class World {
   void look_up(std::size_t request, OrderId order, RequestDigest digest);
   void answer(std::size_t request, Reply reply, const ClaimAnswer* from);
   void hear(const Visit& visit, Reply reply, OrderId order);
-  void acknowledge(const Request& request, OrderId order, Instant pay_by);
+  void acknowledge(const Request& request, const ClaimAnswer& given);
   void refuse(OrderId order);
+  void wish_for_numbers(Visit& visit);
+  void check_taken(const Visit& visit, const NumberList& taken);
+  [[nodiscard]] bool is_refused_by_the_bits(const Visit& visit) const;
   void check_sold_out(const Visit& visit, Ticks arrived);
   void use_order(std::size_t buyer, OrderId order);
   void pay(std::size_t buyer, OrderId order, std::int64_t tries);
@@ -173,6 +188,7 @@ class World {
   void check_end();
   void check_money();
   void check_gate();
+  void check_numbers(std::string_view when);
   void check_in_a_quiet_moment();
   void check_reconciled();
   void check_buying_goes_on();
@@ -219,8 +235,9 @@ class World {
 
   // The sale.
   std::vector<ItemNo> items_;
-  std::vector<std::int64_t> totals_;    // As the organiser was told.
-  std::set<std::string> changes_made_;  // By their keys.
+  std::vector<std::int64_t> totals_;                         // As the organiser was told.
+  std::vector<std::optional<std::uint32_t>> first_numbers_;  // Null: counted stock.
+  std::set<std::string> changes_made_;                       // By their keys.
   bool is_closed_ = false;
   bool is_pause_wanted_ = false;
   std::vector<Buyer> buyers_;

@@ -2,6 +2,8 @@
 #include "sim/world/world.h"
 
 #include <algorithm>
+#include <array>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -32,10 +34,39 @@ void World::visit(std::size_t buyer) {
   wish.buyer = buyer;
   wish.item = static_cast<std::size_t>(chance_.between(0, static_cast<std::int64_t>(items_.size()) - 1));
   wish.units = static_cast<std::int32_t>(chance_.one_in(2) ? 1 : chance_.between(1, swarm_.limit));
+  if (first_numbers_[wish.item]) wish_for_numbers(wish);
   wish.retries_left = chance_.between(0, swarm_.retries_most);
   if (chance_.hits(swarm_.keyed)) wish.key = fmt::format("key{}", ++keys_);
   const std::int64_t clicks = chance_.between(1, swarm_.clicks_most);
   for (std::int64_t i = 0; i < clicks; ++i) send(wish);
+}
+
+/// Random ones, or named ones near each other, so that buyers meet.
+void World::wish_for_numbers(Visit& visit) {
+  const std::int64_t total = totals_[visit.item];
+  visit.wish = chance_.pick<Wish>(std::array{Wish::random, Wish::named, Wish::partial});
+  if (visit.wish == Wish::random) return;
+  std::set<std::uint32_t> numbers;
+  for (std::int32_t i = 0; i < visit.units; ++i) {
+    numbers.insert(*first_numbers_[visit.item] + static_cast<std::uint32_t>(chance_.between(0, total - 1)));
+  }
+  visit.numbers = *NumberList::from(std::vector<std::uint32_t>{numbers.begin(), numbers.end()});
+  visit.units = static_cast<std::int32_t>(numbers.size());
+}
+
+/// As the front door reads the public bits.
+bool World::is_refused_by_the_bits(const Visit& visit) const {
+  const auto is_free = [&](std::uint32_t number) { return engine_->numbers().is_free(items_[visit.item], number); };
+  if (visit.wish == Wish::named) return !std::ranges::all_of(visit.numbers.view(), is_free);
+  return visit.wish == Wish::partial && std::ranges::none_of(visit.numbers.view(), is_free);
+}
+
+/// Numbers are refused by name, and none is named that was not asked for.
+void World::check_taken(const Visit& visit, const NumberList& taken) {
+  const bool is_lawful = !taken.is_empty() && numbers_without(taken, visit.numbers).is_empty() &&
+                         (visit.wish == Wish::named || taken == visit.numbers);
+  if (!is_lawful)
+    violate("I2", fmt::format("{} is refused other numbers than were asked for", buyers_[visit.buyer].name.view()));
 }
 
 void World::send(const Visit& visit) {
@@ -65,12 +96,15 @@ void World::arrive(const Visit& visit) {
   const BuyerName& name = buyers_[visit.buyer].name;
   const BuyerKey key = buyer_key(engine_->buyer_hash(), kTenant, name.view());
   const bool may_own = engine_->known_buyers().may_hold(sale->no, key);
-  if (!may_own && visit.units <= sale->limit_per_buyer && !engine_->shelves().has_free(item->no, visit.units)) {
+  const bool is_named = visit.wish == Wish::named || visit.wish == Wish::partial;
+  const bool is_sold_out = !engine_->shelves().has_free(item->no, is_named ? 1 : visit.units);
+  if (!may_own && visit.units <= sale->limit_per_buyer && (is_sold_out || is_refused_by_the_bits(visit))) {
     const Tenant& tenant = catalog->tenants().front();
     const bool may_be_repeat =
         !visit.key.empty() && engine_->known_buyers().may_have_ended(derived_order_id(tenant, name.view(), visit.key));
     if (!may_be_repeat) {
       trace_.note(clock_.ticks(), "{} is refused at the door", name.view());
+      if (!is_sold_out) return refuse_at_the_door(Reply::number_taken);
       check_sold_out(visit, clock_.ticks());
       return refuse_at_the_door(Reply::sold_out);
     }
@@ -92,9 +126,11 @@ void World::offer(const Visit& visit, std::uint16_t reactor) {
   claim.sale = sale->no;
   claim.item = item->no;
   claim.units = visit.units;
+  claim.wish = visit.wish;
+  claim.numbers = visit.numbers;
   claim.buyer = buyer.name;
   claim.buyer_key = buyer_key(engine_->buyer_hash(), kTenant, buyer.name.view());
-  claim.digest = purchase_digest(item->no, visit.units);
+  claim.digest = purchase_digest(claim);
   claim.promised_pay_by = clock_.now() + sale->pay_within;
   const std::size_t index = requests_.size();
   requests_.push_back({visit, claim.order, generation_, clock_.ticks(), false});
@@ -137,6 +173,10 @@ void World::conclude(const ClaimAnswer& given) {
       refuse(request.order);
       check_sold_out(request.visit, request.arrived);
       return answer(index, Reply::sold_out, nullptr);
+    case ClaimAnswerKind::number_taken:
+      refuse(request.order);
+      check_taken(request.visit, given.numbers);
+      return answer(index, Reply::number_taken, nullptr);
     case ClaimAnswerKind::not_on_sale: refuse(request.order); return answer(index, Reply::not_open, nullptr);
     case ClaimAnswerKind::key_reused: return answer(index, Reply::key_reused, nullptr);
     case ClaimAnswerKind::unavailable: count(Trouble::claim_shed); return answer(index, Reply::unavailable, nullptr);
@@ -153,6 +193,7 @@ void World::look_up(std::size_t index, OrderId order, RequestDigest digest) {
     given.order = order;
     given.pay_by = (*found)->pay_by;
     given.units = (*found)->units;
+    given.numbers = (*found)->numbers;
     answer(index, Reply::accepted, &given);
   });
   if (!is_taken) answer(index, Reply::lost, nullptr);
@@ -166,7 +207,7 @@ void World::answer(std::size_t index, Reply reply, const ClaimAnswer* from) {
   ++(reply == Reply::accepted ? report_.accepted : report_.refused);
   trace_.note(clock_.ticks(), "request {} of {} for {}: {}", index, buyers_[request.visit.buyer].name.view(),
               request.order.text().substr(0, 8), static_cast<int>(reply));
-  if (reply == Reply::accepted) acknowledge(request, from->order, from->pay_by);
+  if (reply == Reply::accepted) acknowledge(request, *from);
   const bool is_lost = !is_healed_ && chance_.hits(swarm_.answers_lost);
   if (is_lost) count(Trouble::answer_lost);
   const Micros wire = chance_.span(0, swarm_.wire_most.count()) + (is_lost ? kAnswerWait : Micros{0});
@@ -176,7 +217,8 @@ void World::answer(std::size_t index, Reply reply, const ClaimAnswer* from) {
 }
 
 /// 202 goes out: from now on this order is to be found, for ever.
-void World::acknowledge(const Request& request, OrderId order, Instant pay_by) {
+void World::acknowledge(const Request& request, const ClaimAnswer& given) {
+  const OrderId order = given.order;
   Paper* paper = book_.find(order);
   if (paper == nullptr || paper->buyer != request.visit.buyer) {
     return violate("I4", fmt::format("202 names order {}, which this buyer never asked for", order.text()));
@@ -184,7 +226,19 @@ void World::acknowledge(const Request& request, OrderId order, Instant pay_by) {
   if (order != request.order) return violate("I4", "202 names another order than was asked for");
   paper->is_open = false;
   paper->is_acknowledged = true;
-  paper->promised_pay_by = std::max(paper->promised_pay_by, pay_by);
+  paper->promised_pay_by = std::max(paper->promised_pay_by, given.pay_by);
+  if (!paper->numbers.is_empty() && paper->numbers != given.numbers) {
+    return violate("I4", fmt::format("order {} was answered with other numbers before", order.text()));
+  }
+  paper->numbers = given.numbers;
+  const NumberList& asked = request.visit.numbers;
+  const bool is_what_was_asked = request.visit.wish == Wish::units
+                                     ? given.numbers.is_empty()
+                                     : !given.numbers.is_empty() &&
+                                           (asked.is_empty() || numbers_without(given.numbers, asked).is_empty()) &&
+                                           (request.visit.wish == Wish::partial ||
+                                            given.numbers.size() == static_cast<std::size_t>(request.visit.units));
+  if (!is_what_was_asked) violate("I2", fmt::format("order {} got other numbers than it asked for", order.text()));
   const auto found = spy_->order(order);
   if (found && !*found) violate("R10", fmt::format("202 for order {}, which is not in the ledger", order.text()));
 }
@@ -219,6 +273,7 @@ void World::hear(const Visit& visit, Reply reply, OrderId order) {
     case Reply::unavailable:
       if (!order.is_none() && chance_.one_in(4)) ask_for_order(visit.buyer, order);
       break;
+    case Reply::number_taken:
     case Reply::sold_out:
       if (chance_.one_in(2)) return;
       break;

@@ -56,13 +56,15 @@ void World::check_board() {
 /// under way together could have taken.
 void World::check_sold_out(const Visit& visit, Ticks arrived) {
   if (arrived - disturbed_at_ < kCalm || swarm_.writer_lag > Micros{200'000}) return;
+  const bool is_named = visit.wish == Wish::named || visit.wish == Wish::partial;
+  const std::int64_t wanted = is_named ? 1 : visit.units;  // Named ones that are gone are another refusal.
   const auto& seen = free_seen_[visit.item];
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
   for (std::size_t i = 0; i < seen.size(); ++i) {
     const bool is_in_window = i + 1 == seen.size() || seen[i + 1].first >= arrived + -kReturnWithin;
     if (is_in_window) least = std::min(least, seen[i].second);
   }
-  if (seen.empty() || least - book_.units_open(visit.item, generation_) < visit.units) return;
+  if (seen.empty() || least - book_.units_open(visit.item, generation_) < wanted) return;
   violate("I9", fmt::format("{} is refused {} of item {} as sold out, and {} were free for a second",
                             buyers_[visit.buyer].name.view(), visit.units, visit.item, least));
 }
@@ -77,6 +79,9 @@ void World::check_orders() {
     const Order& order = **found;
     if (order.buyer != buyers_[paper.buyer].name.view() || order.item != items_[paper.item]) {
       return violate("I4", fmt::format("order {} belongs to another buyer or item", id.text()));
+    }
+    if (order.numbers != paper.numbers) {
+      return violate("I4", fmt::format("order {} has other numbers than were promised", id.text()));
     }
     if (!can_become(paper.seen, order.status)) {
       return violate("I5", fmt::format("order {} went from {} to {}", id.text(), weir::name(paper.seen),
@@ -130,6 +135,7 @@ void World::check_end() {
   if (*next && **next <= clock_.now() - Micros{1'000'000}) violate("liveness", "an order is PENDING beyond its time");
   check_money();
   check_gate();
+  check_numbers("at the end");
   check_reconciled();
   if (!is_violated_) check_buying_goes_on();
 }
@@ -187,6 +193,26 @@ void World::check_gate() {
   }
 }
 
+/// I2, and the public bits: every number has one owner at most, and shows as free exactly when it has none.
+void World::check_numbers(std::string_view when) {
+  std::map<ItemNo, std::set<std::uint32_t>> owned;
+  const auto read = spy_->live_orders([&](const Ended& live, bool) {
+    for (const std::uint32_t number : live.numbers.view()) {
+      if (owned[live.item].insert(number).second) continue;
+      violate("I2", fmt::format("{} number {} of item {} has two owners", when, number, live.item.value));
+    }
+  });
+  if (!read) return;
+  for (std::size_t i = 0; i < items_.size(); ++i) {
+    if (!first_numbers_[i]) continue;
+    for (std::int64_t place = 0; place < totals_[i]; ++place) {
+      const std::uint32_t number = *first_numbers_[i] + static_cast<std::uint32_t>(place);
+      if (engine_->numbers().is_free(items_[i], number) != owned[items_[i]].contains(number)) continue;
+      violate("I6", fmt::format("{} number {} of item {} shows as free or taken, and is not", when, number, i));
+    }
+  }
+}
+
 /// Nothing is under way and nothing was wrong for a while: then the gate says what the ledger says, also during load.
 void World::check_in_a_quiet_moment() {
   at(chance_.span(500'000, 1'500'000), [this] { check_in_a_quiet_moment(); });
@@ -197,6 +223,7 @@ void World::check_in_a_quiet_moment() {
   const auto late = spy_->undecided_late(1);
   const auto shelves = spy_->shelves();
   if (!late || !late->empty() || !shelves) return;
+  check_numbers("in a quiet moment");
   for (const auto& [item, ledger] : *shelves) {
     const Shelf gate = engine_->shelves().read(item);
     if (gate.free == ledger.free && gate.held == ledger.held && gate.sold == ledger.sold) continue;
@@ -227,6 +254,7 @@ void World::check_buying_goes_on() {
     last.buyer = buyer;
     last.item = i;
     last.units = static_cast<std::int32_t>(std::min<std::int64_t>(free, swarm_.limit));
+    if (first_numbers_[i]) last.wish = Wish::random;
     last.is_last_test = true;
     last.key = "last";
     last.retries_left = 3;  // A small ring may be full of the others for a moment.

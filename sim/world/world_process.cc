@@ -49,12 +49,18 @@ void World::open_shop() {
   if (!sale || sale->changed != Changed::done) return violate("start", "no sale could be made");
   for (std::int64_t i = 0; i < swarm_.items; ++i) {
     const std::int64_t units = chance_.between(1, swarm_.units_most);
+    const bool is_numbered = chance_.hits(swarm_.numbered);
+    first_numbers_.push_back(is_numbered ? std::optional{static_cast<std::uint32_t>(chance_.between(0, 40))}
+                                         : std::nullopt);
     const auto item = (*ledger)->add_item({.tenant = "default",
                                            .sale = "drop",
                                            .id = fmt::format("item{}", i),
                                            .title = "Thing",
                                            .price = {chance_.between(1, 5000), *Currency::parse("EUR")},
-                                           .units = units});
+                                           .units = units,
+                                           .numbered = is_numbered,
+                                           .first_number = first_numbers_.back().value_or(0),
+                                           .labels = ""});
     if (!item || item->changed != Changed::done) return violate("start", "no item could be made");
     items_.push_back(item->item);
     totals_.push_back(units);
@@ -112,6 +118,7 @@ bool World::try_boot() {
       spy_ = std::move(*reader);
   }
   parts.gateways.emplace("sandbox", &network_);
+  parts.number_random = std::make_unique<SeededRandom>(process_random_->next());
   parts.reactors = static_cast<std::size_t>(swarm_.reactors);
   parts.buyer_hash = {process_random_->next(), process_random_->next()};
   parts.rings = {.claims = static_cast<std::size_t>(swarm_.claim_ring),

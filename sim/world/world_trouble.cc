@@ -172,7 +172,7 @@ void World::let_stranger_go() {
 
 void World::organise() {
   const auto item = static_cast<std::size_t>(chance_.between(0, static_cast<std::int64_t>(items_.size()) - 1));
-  switch (chance_.between(0, 3)) {
+  switch (chance_.between(first_numbers_[item] ? 2 : 0, 3)) {  // Numbers are fixed.
     case 0:
       count(Trouble::stock_raised);
       return change_stock(item, chance_.between(1, 5), fmt::format("change{}", ++keys_));
