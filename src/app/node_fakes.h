@@ -296,6 +296,7 @@ class FakeReader final : public LedgerReader {
   }
   Result<BuyerStanding> standing(TenantNo, SaleNo, std::string_view) override { return BuyerStanding{}; }
   Result<std::optional<Payment>> payment(PaymentId) override { return std::optional<Payment>{}; }
+  Result<std::optional<OrderId>> owner_of(ItemNo, std::uint32_t) override { return std::optional<OrderId>{}; }
   Result<std::vector<RefundDue>> refunds_due(std::size_t) override { return std::vector<RefundDue>{}; }
   Result<std::vector<Payment>> undecided_late(std::size_t) override { return std::vector<Payment>{}; }
   Result<void> live_orders(const std::function<void(const Ended&, bool)>&) override { return {}; }

@@ -19,6 +19,7 @@ class OneOrderReader final : public LedgerReader {
   }
   Result<BuyerStanding> standing(TenantNo, SaleNo, std::string_view) override { return none(); }
   Result<std::optional<Payment>> payment(PaymentId) override { return none(); }
+  Result<std::optional<OrderId>> owner_of(ItemNo, std::uint32_t) override { return none(); }
   Result<std::vector<RefundDue>> refunds_due(std::size_t) override { return none(); }
   Result<std::vector<Payment>> undecided_late(std::size_t) override { return none(); }
   Result<void> live_orders(const std::function<void(const Ended&, bool)>&) override { return none(); }

@@ -209,6 +209,7 @@ struct ChangeResult {
 /// Invariants, enforced by the schema (constraints never fire in a healthy system; they are the wall behind it):
 ///     per item: held >= 0, sold >= 0, held + sold <= total;
 ///     per buyer and sale: 0 <= units <= the limit in force when the units were taken;
+///     per number of an item: at most one order that is live, or that was refunded and not restocked;
 ///     per order: one row; `status` moves only along `advance()`, by compare-and-set.
 ///
 /// Time: deadlines are compared with the ledger's own clock, inside the statement that changes the state.
@@ -242,7 +243,7 @@ class Ledger {
   [[nodiscard]] virtual Result<ChangeResult> change_sale(std::string_view tenant, std::string_view sale,
                                                          SaleAction action) = 0;
   [[nodiscard]] virtual Result<ChangeResult> add_item(const ItemDraft& draft) = 0;
-  /// Changes an item's total by `delta`, once per `key`.
+  /// Changes an item's total by `delta`, once per `key`. `refused` for an item that has numbers.
   [[nodiscard]] virtual Result<ChangeResult> change_stock(std::string_view tenant, std::string_view item,
                                                           std::int64_t delta, std::string_view key) = 0;
 
@@ -300,6 +301,9 @@ class LedgerReader {
                                                              std::string& cursor) = 0;
   [[nodiscard]] virtual Result<BuyerStanding> standing(TenantNo tenant, SaleNo sale, std::string_view buyer) = 0;
   [[nodiscard]] virtual Result<std::optional<Payment>> payment(PaymentId id) = 0;
+  /// The order that owns this number of an item, for support staff: a live one, or one that was refunded without
+  /// restocking. Null when the number is free, or the item has none. `unfit` where no numbered stock is kept.
+  [[nodiscard]] virtual Result<std::optional<OrderId>> owner_of(ItemNo item, std::uint32_t number) = 0;
   [[nodiscard]] virtual Result<std::vector<RefundDue>> refunds_due(std::size_t count) = 0;
   /// Captures that arrived after the end and are not decided: asked again after a restart.
   [[nodiscard]] virtual Result<std::vector<Payment>> undecided_late(std::size_t count) = 0;

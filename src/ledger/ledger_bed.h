@@ -6,6 +6,7 @@
 #include "ledger/ledger.h"
 
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <vector>
@@ -71,7 +72,16 @@ class LedgerScene {
             .id = id,
             .title = "A " + id,
             .price = {price, *Currency::parse("EUR")},
-            .units = units};
+            .units = units,
+            .numbered = false,
+            .first_number = 0,
+            .labels = ""};
+  }
+  [[nodiscard]] static ItemDraft numbered_draft(std::string id, std::int64_t units, std::uint32_t first) {
+    ItemDraft draft = item_draft(std::move(id), units, 1999);
+    draft.numbered = true;
+    draft.first_number = first;
+    return draft;
   }
 
   [[nodiscard]] Claim claim(std::string_view buyer, std::int32_t units = 1, ItemNo item = {1}) {
@@ -89,6 +99,19 @@ class LedgerScene {
     made_claim.digest = purchase_digest(item, units);
     made_claim.buyer = *BuyerName::from(buyer);
     return made_claim;
+  }
+
+  /// A claim that was admitted with these numbers.
+  [[nodiscard]] Claim claim_numbers(std::string_view buyer, std::initializer_list<std::uint32_t> numbers,
+                                    ItemNo item = {1}) {
+    return claim_numbers(buyer, std::span{numbers.begin(), numbers.size()}, item);
+  }
+  [[nodiscard]] Claim claim_numbers(std::string_view buyer, std::span<const std::uint32_t> numbers, ItemNo item = {1}) {
+    Claim one = claim(buyer, static_cast<std::int32_t>(numbers.size()), item);
+    one.wish = Wish::named;
+    one.numbers = NumberList::from(numbers).value();
+    one.digest = purchase_digest(one);
+    return one;
   }
 
   [[nodiscard]] std::vector<Outcome> record(const std::vector<Claim>& claims) {

@@ -251,6 +251,12 @@ void check_same(const AuditReport& before, const AuditReport& after) {
   }
 }
 
+void check_counted(const sqlite::Connection& from) {
+  sqlite::Statement numbered = from.prepare("SELECT id FROM flash_sale_item WHERE numbered <> 0 LIMIT 1");
+  if (!numbered.step()) return;
+  throw unfit(fmt::format("item '{}' has numbers: a ledger on PostgreSQL keeps no numbered stock", numbered.text(0)));
+}
+
 Result<AuditReport> audit_of(const SqliteOptions& from, const Clock& clock) {
   const auto reader = SqliteReader::open(from, clock);
   if (!reader) return std::unexpected(reader.error());
@@ -274,6 +280,7 @@ Result<LedgerMove> move_ledger(const SqliteOptions& from, const PostgresOptions&
   auto stage = postgres::Stage::connecting;
   try {
     sqlite::Connection source{{.path = file, .vfs = {}, .access = sqlite::Access::read}};
+    check_counted(source);
     postgres::Countdown countdown{Micros{kPostgresMoveUsMax}};
     postgres::Connection target{to.dsn, "SET client_min_messages = error", to.allows_unsafe_storage, countdown};
     postgres::Session session{target, countdown, std::nullopt};

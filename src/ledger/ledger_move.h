@@ -30,8 +30,8 @@ struct LedgerMove {
 /// the same counts: the target has the whole ledger or nothing. The folder is left as it is; whoever serves it
 /// afterwards sells the same units twice, which nobody but the operator can prevent.
 /// Blocking: until it is done, at most kPostgresMoveUsMax. Failures: `unfit` when a process serves the folder, the
-/// folder has no ledger, the target holds one, or the two do not agree; `timed_out` when the commit is unknown: ask
-/// again, a target that is not empty was moved to.
+/// folder has no ledger, one of its items has numbers, the target holds a ledger, or the two do not agree; `timed_out`
+/// when the commit is unknown: ask again, a target that is not empty was moved to.
 [[nodiscard]] Result<LedgerMove> move_ledger(const SqliteOptions& from, const PostgresOptions& to, const Clock& clock,
                                              Random& random);
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include <fmt/format.h>
+
 namespace weir {
 
 using postgres::is_storable;
@@ -199,6 +201,9 @@ Result<ChangeResult> PostgresLedger::change_sale(std::string_view tenant, std::s
 
 Result<ChangeResult> PostgresLedger::add_item(const ItemDraft& draft) {
   if (!is_lawful(draft)) return changed(Changed::refused);
+  if (draft.numbered) {
+    return fail(Failure::unfit, fmt::format("item '{}': this ledger keeps no numbered stock", draft.id));
+  }
   return change([&](Session& session) {
     const Rows sale = find_sale(session, draft.tenant, draft.sale);
     if (sale.size() == 0) return changed(Changed::unknown);

@@ -290,6 +290,10 @@ Result<std::optional<Payment>> PostgresReader::payment(PaymentId id) {
   });
 }
 
+Result<std::optional<OrderId>> PostgresReader::owner_of(ItemNo, std::uint32_t) {
+  return fail(Failure::unfit, "this ledger keeps no numbered stock");
+}
+
 Result<std::vector<RefundDue>> PostgresReader::refunds_due(std::size_t count) {
   return look_for<std::vector<RefundDue>>([&](Session& session) {
     const Rows rows = session.run(kRefundsDue, Values{}.add(static_cast<std::int64_t>(count)));

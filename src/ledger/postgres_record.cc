@@ -206,6 +206,7 @@ LogOutcome SliceBook::admit(const Claim& claim, std::int64_t epoch) {
     case Recording::key_reused: return end(claim, epoch, Rejection::key_reused);
     case Recording::repeated:
     case Recording::ended:
+    case Recording::number_taken:
     case Recording::unknown_item: break;
   }
   CHECK(false, "order {} was new and is {}", claim.order.text(), name(outcome.recording));

@@ -1,7 +1,10 @@
+#include "config/limits.h"
 #include "ledger/sqlite_reader.h"
 #include "ledger/sqlite_rows.h"
 
+#include <algorithm>
 #include <initializer_list>
+#include <map>
 #include <string_view>
 #include <vector>
 
@@ -30,6 +33,8 @@ class Findings {
     invariant_.id = id;
     invariant_.checked = checked;
   }
+
+  void set_checked(std::int64_t checked) { invariant_.checked = checked; }
 
   void add(std::string violation) {
     if (invariant_.violations.size() < kAuditViolationsMax)
@@ -71,6 +76,119 @@ AuditInvariant audit_counts(const Connection& db) {
                       kLive));
   return std::move(findings).take();
 }
+
+/// Whether a list of numbers as it is stored, four bytes each and ascending, has this one.
+bool lists(std::string_view stored, std::uint32_t number) {
+  std::size_t from = 0;
+  std::size_t to = stored.size() / 4;
+  while (from < to) {
+    const std::size_t middle = from + (to - from) / 2;
+    std::uint32_t there = 0;
+    for (const char byte : stored.substr(middle * 4, 4)) there = there << 8 | static_cast<unsigned char>(byte);
+    if (there == number) return true;
+    if (there < number)
+      from = middle + 1;
+    else
+      to = middle;
+  }
+  return false;
+}
+
+/// Who owns which number, as the orders say it. The table of numbers is held against that and never believed.
+class NumberAudit {
+ public:
+  explicit NumberAudit(const Connection& db)
+      : db_(db), row_of_(db.prepare("SELECT order_id FROM flash_sale_number WHERE item_no = ?1 AND number = ?2")) {}
+
+  [[nodiscard]] AuditInvariant take() && {
+    walk_orders();
+    walk_rows();
+    findings_.set_checked(owned_);
+    return std::move(findings_).take();
+  }
+
+ private:
+  struct Owner {
+    OrderId order;
+    ItemNo item;
+    std::string item_id;
+    std::int64_t first = 0;
+    std::int64_t total = 0;
+  };
+
+  void walk_orders() {
+    Statement row = db_.prepare(
+        "SELECT o.order_id, o.quantity, o.numbers, o.status IN (0, 1) OR o.kept_units > 0, i.item_no, i.id, "
+        "i.numbered, i.first_number, i.total FROM flash_sale_order o JOIN flash_sale_item i USING (item_no) "
+        "WHERE o.numbers IS NOT NULL OR i.numbered <> 0");
+    while (row.step()) {
+      const Owner owner{.order = row.id<OrderId>(0),
+                        .item = row.number<ItemNo>(4),
+                        .item_id = std::string{row.text(5)},
+                        .first = row.whole(7),
+                        .total = std::min(row.whole(8), kNumbersPerItemMax)};
+      const auto numbers = NumberList::from_bytes(row.blob(2));
+      if (row.whole(6) == 0) {
+        add(owner, "has numbers, and the item has none");
+      } else if (!numbers) {
+        add(owner, "its numbers do not ascend, or cannot be read");
+      } else if (numbers->size() != static_cast<std::size_t>(row.whole(1))) {
+        add(owner, fmt::format("has {} numbers for {} units", numbers->size(), row.whole(1)));
+      }
+      const bool is_live = row.whole(3) != 0;
+      if (!numbers || !is_live) continue;
+      for (const std::uint32_t number : numbers->view()) see_owned(owner, number);
+    }
+  }
+
+  void see_owned(const Owner& owner, std::uint32_t number) {
+    ++owned_;
+    const std::int64_t place = std::int64_t{number} - owner.first;
+    if (place < 0 || place >= owner.total) {
+      add(owner, fmt::format("number {} is not one of the item's", number));
+    } else {
+      auto& taken = taken_[owner.item];
+      taken.resize(static_cast<std::size_t>(owner.total));
+      auto is_taken = taken[static_cast<std::size_t>(place)];
+      if (is_taken) add(owner, fmt::format("number {} has another live order too", number));
+      is_taken = true;
+    }
+    const sqlite::ResetLater later{row_of_};
+    if (!row_of_.bind(1, owner.item).bind(2, std::int64_t{number}).step()) {
+      add(owner, fmt::format("number {} has no row that keeps it", number));
+    } else if (row_of_.id<OrderId>(0) != owner.order) {
+      add(owner, fmt::format("number {} is kept for order {}", number, row_of_.id<OrderId>(0).text()));
+    }
+  }
+
+  void walk_rows() {
+    Statement row = db_.prepare(
+        "SELECT n.order_id, n.item_no, n.number, o.numbers, o.status, o.status IN (0, 1) OR o.kept_units > 0, "
+        "o.item_no FROM flash_sale_number n LEFT JOIN flash_sale_order o USING (order_id)");
+    while (row.step()) {
+      const auto order = row.id<OrderId>(0).text();
+      const std::string kept =
+          fmt::format("number {} of item {} is kept for order {}", row.whole(2), row.whole(1), order);
+      if (row.is_null(4)) {
+        findings_.add(fmt::format("{}, which does not exist", kept));
+      } else if (row.whole(5) == 0) {
+        findings_.add(fmt::format("{}, which is {}", kept, name(static_cast<OrderStatus>(row.whole(4)))));
+      } else if (row.whole(6) != row.whole(1) || !lists(row.blob(3), static_cast<std::uint32_t>(row.whole(2)))) {
+        findings_.add(fmt::format("{}, which does not have it", kept));
+      }
+    }
+  }
+
+  void add(const Owner& owner, std::string_view what) {
+    findings_.add(fmt::format("order {} of item '{}': {}", owner.order.text(), owner.item_id, what));
+  }
+
+  const Connection& db_;
+  Statement row_of_;
+  Findings findings_{"I2", 0};
+  std::map<ItemNo, std::vector<bool>> taken_;  // Counted from the item's first number.
+  std::int64_t owned_ = 0;
+};
 
 AuditInvariant audit_limits(const Connection& db) {
   Findings findings{"I3", count(db, "SELECT count(*) FROM flash_sale_buyer")};
@@ -234,7 +352,7 @@ AuditReport audit_rows(const Connection& db) {
   Findings returns{"I6", count(db, "SELECT count(*) FROM flash_sale_order WHERE status NOT IN (0, 1)")};
   audit_lives(db, edges, returns);
   report.invariants.push_back(audit_counts(db));
-  report.invariants.push_back({.id = "I2", .checked = 0, .violations = {}});  // No numbered stock in this schema.
+  report.invariants.push_back(NumberAudit{db}.take());
   report.invariants.push_back(audit_limits(db));
   report.invariants.push_back(audit_orders(db));
   report.invariants.push_back(std::move(edges).take());

@@ -57,9 +57,18 @@ bool is_lawful(const SaleDraft& draft) {
          draft.pay_within.count() >= kPayWithinUsMin && draft.pay_within.count() <= kPayWithinUsMax;
 }
 
+/// A count has neither numbers nor labels for them.
+bool has_lawful_numbers(const ItemDraft& draft) {
+  if (!draft.numbered) return draft.first_number == 0 && draft.labels.empty();
+  return draft.units >= 1 && draft.units <= kNumbersPerItemMax &&
+         draft.first_number + draft.units - 1 <= std::int64_t{kNumberMax} &&
+         NumberLabels::parse(draft.labels, draft.first_number, draft.units).has_value();
+}
+
 bool is_lawful(const ItemDraft& draft) {
   return is_id_text(draft.id) && draft.title.size() <= kTitleBytesMax && draft.price.value >= 0 &&
-         draft.price.value <= kPriceMinorMax && draft.units >= 0 && draft.units <= kUnitsPerItemMax;
+         draft.price.value <= kPriceMinorMax && draft.units >= 0 && draft.units <= kUnitsPerItemMax &&
+         has_lawful_numbers(draft);
 }
 
 /// Whether the row that a look-up stands on says the same as the draft.
@@ -166,12 +175,13 @@ Result<ChangeResult> SqliteLedger::add_item(const ItemDraft& draft) {
     const std::int64_t sale = find_sale.whole(0);
     Statement find = connection_->prepare(
         "SELECT item_no, sale_no, title, price, currency, total - coalesce((SELECT sum(delta) "
-        "FROM flash_sale_stock_change c WHERE c.item_no = i.item_no), 0), total "
+        "FROM flash_sale_stock_change c WHERE c.item_no = i.item_no), 0), total, numbered, first_number, labels "
         "FROM flash_sale_item i WHERE tenant_no = ?1 AND id = ?2");
     ChangeResult result;
     if (find.bind(1, *tenant).bind(2, draft.id).step()) {
       const bool is_same = find.whole(1) == sale && find.text(2) == draft.title && find.money(3, 4) == draft.price &&
-                           find.whole(5) == draft.units;
+                           find.whole(5) == draft.units && (find.whole(7) != 0) == draft.numbered &&
+                           find.whole(8) == draft.first_number && find.text(9) == draft.labels;
       if (!is_same) return changed(Changed::exists);
       result.changed = Changed::repeated;
       result.total = find.whole(6);
@@ -180,10 +190,11 @@ Result<ChangeResult> SqliteLedger::add_item(const ItemDraft& draft) {
     }
     if (!has_room_for_item(*connection_, sale)) return changed(Changed::refused);
     Statement put = connection_->prepare(
-        "INSERT INTO flash_sale_item (sale_no, tenant_no, id, title, price, currency, total) "
-        "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)");
+        "INSERT INTO flash_sale_item (sale_no, tenant_no, id, title, price, currency, total, numbered, first_number, "
+        "labels) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)");
     put.bind(1, sale).bind(2, *tenant).bind(3, draft.id).bind(4, draft.title);
-    put.bind(5, draft.price.value).bind(6, draft.price.currency.view()).bind(7, draft.units).run();
+    put.bind(5, draft.price.value).bind(6, draft.price.currency.view()).bind(7, draft.units);
+    put.bind(8, std::int64_t{draft.numbered}).bind(9, std::int64_t{draft.first_number}).bind(10, draft.labels).run();
     result.changed = Changed::done;
     result.total = draft.units;
     result.item = {static_cast<std::uint32_t>(sqlite3_last_insert_rowid(connection_->get()))};
@@ -197,13 +208,15 @@ Result<ChangeResult> SqliteLedger::change_stock(std::string_view tenant_id, std:
   return change([&] {
     const auto tenant = find_tenant(*connection_, tenant_id);
     Statement find = connection_->prepare(
-        "SELECT item_no, total, held + sold FROM flash_sale_item WHERE tenant_no = ?1 AND id = ?2");
+        "SELECT item_no, total, held + sold, numbered FROM flash_sale_item WHERE tenant_no = ?1 AND id = ?2");
     if (!find.bind(1, tenant.value_or(TenantNo{})).bind(2, item).step()) return changed(Changed::unknown);
     ChangeResult result{.changed = Changed::refused,
                         .minimum = find.whole(2),
                         .total = find.whole(1),
                         .change_id = 0,
                         .item = find.number<ItemNo>(0)};
+    const bool is_numbered = find.whole(3) != 0;
+    if (is_numbered) return result;  // Its numbers are what they are.
     Statement earlier = connection_->prepare(
         "SELECT delta, change_no FROM flash_sale_stock_change WHERE item_no = ?1 AND change_key = ?2");
     if (earlier.bind(1, result.item).bind(2, key).step()) {

@@ -22,7 +22,8 @@ Result<std::size_t> SqliteLedger::expire(std::span<Ended> ended, Deadline deadli
                         .sale = due.number<SaleNo>(2),
                         .item = due.number<ItemNo>(3),
                         .units = static_cast<std::int32_t>(due.whole(4)),
-                        .buyer = std::string{due.text(5)}};
+                        .numbers = sqlite::read_numbers(due, 5),
+                        .buyer = std::string{due.text(6)}};
     }
     std::map<ItemNo, std::int64_t> back;
     for (const Ended& one : ended.first(count)) {
@@ -30,6 +31,7 @@ Result<std::size_t> SqliteLedger::expire(std::span<Ended> ended, Deadline deadli
       CHECK(sql.end_order.run_counted() == 1, "order {} was due in this transaction", one.order.text());
       sql.move_buyer.bind(1, one.tenant).bind_kept(2, one.buyer).bind(3, one.sale).bind(4, std::int64_t{-one.units});
       sql.move_buyer.run();
+      free_numbers(one.item, one.order, one.numbers.view());
       add_event(one.order, sqlite::event::kExpired, "");
       back[one.item] += one.units;
     }

@@ -199,6 +199,51 @@ TEST(SqliteFault, F47_AFailedWriteIsUnknownUntilItIsRecovered) {
   }
 }
 
+/// Numbers go the way of their orders: asked again after any fault, a batch of crossing claims ends in the same owners.
+TEST(SqliteFault, F22_F47_NumbersAreOwnedWithTheirOrdersOrNotAtAll) {
+  for (std::uint64_t nth = 1; nth <= 16; ++nth) {
+    for (const bool is_power_cut : {false, true}) {
+      SCOPED_TRACE(fmt::format("fault {}, power cut {}", nth, is_power_cut));
+      Machine machine{nth};
+      LedgerScene& say = machine.scene();
+      ASSERT_EQ(LedgerScene::changed(say.ledger().create_sale(say.sale_draft("drop", 3))), Changed::done);
+      ASSERT_EQ(LedgerScene::changed(say.ledger().add_item(LedgerScene::numbered_draft("seat", 40, 1))), Changed::done);
+      std::vector<Claim> claims;
+      for (std::uint32_t i = 0; i < 12; ++i) {
+        claims.push_back(say.claim_numbers("buyer-" + std::to_string(i), {1 + i, 2 + i, 3 + i}));
+      }
+      std::vector<Outcome> outcomes(claims.size());
+      if (nth % 4 == 0)
+        machine.disk.fail_nth_sync(nth / 4);
+      else
+        machine.disk.fail_nth_write(nth);
+      const auto first = machine.bed->ledger().record(claims, outcomes, say.deadline());
+      machine.disk.heal();
+      if (is_power_cut) {
+        machine.disk.power_cut();
+        machine.boot();
+      } else {
+        ASSERT_TRUE(machine.bed->ledger().recover(say.deadline()));
+      }
+      for (int turn = 0; turn < 2; ++turn) {
+        const auto again = machine.scene().record(claims);
+        for (std::size_t i = 0; i < claims.size(); ++i) {
+          const Recording recording = again[i].recording;
+          const bool is_owner = i % 3 == 0;  // The others cross the claim before them.
+          EXPECT_EQ(recording == Recording::recorded || recording == Recording::repeated, is_owner) << i;
+          if (first || turn > 0) {
+            EXPECT_EQ(recording, is_owner ? Recording::repeated : Recording::number_taken) << i;
+          }
+          const auto owner = machine.bed->reader().owner_of({1}, static_cast<std::uint32_t>(i) + 1);
+          EXPECT_EQ(*owner, claims[i / 3 * 3].order) << i;
+        }
+      }
+      EXPECT_EQ(machine.scene().shelf(), counts(40, 12, 0));
+      EXPECT_EQ(machine.scene().audit(), "");
+    }
+  }
+}
+
 TEST(SqliteFault, F49_AFullDiskAtAnyWriteIsCertain) {
   for (std::uint64_t nth = 1; nth <= 24; ++nth) {
     fail_somewhere(nth, kAfter.at(nth % 4),

@@ -20,8 +20,11 @@ namespace weir {
 /// while the disk has less free than the reserve; settling and expiring go on, and give up the reserve file when they
 /// must.
 ///
-/// Order of a claim's checks: its id, the request keys, the item, the limit, the stock. A refund without restocking
-/// leaves the units sold and the buyer's: they count in I1 and I3, and `LedgerReader::live_orders` names them.
+/// Order of a claim's checks: its id, the request keys, the item, the limit, the stock, the numbers. `number_taken` is
+/// said when another order owns one of them, and of the whole claim nothing stays. Numbers that the item does not have,
+/// numbers of a counted item, none of a numbered one, or not as many as units: `exceeds_stock`. A refund without
+/// restocking leaves the units sold and the buyer's, and the numbers the order's: they count in I1 to I3, and
+/// `LedgerReader::live_orders` names them.
 ///
 /// Threads, blocking, failures: as the port says.
 class SqliteLedger final : public Ledger {
@@ -62,6 +65,9 @@ class SqliteLedger final : public Ledger {
     Money price;
     std::int64_t room = 0;   // total - held - sold, lowered by what the batch has taken.
     std::int64_t taken = 0;  // By this batch.
+    bool is_numbered = false;
+    std::int64_t first_number = 0;
+    std::int64_t last_number = 0;
   };
   struct SaleRow {
     TenantNo tenant;
@@ -105,6 +111,10 @@ class SqliteLedger final : public Ledger {
   [[nodiscard]] Outcome record_one(const Claim& claim, Instant at);
   [[nodiscard]] std::optional<Recording> try_claim(const Claim& claim, const SaleRow& sale, ItemRow& item,
                                                    Outcome& outcome, Instant at);
+  [[nodiscard]] std::optional<Recording> put_claim(const Claim& claim, const SaleRow& sale, const ItemRow& item,
+                                                   Outcome& outcome, Instant at);
+  [[nodiscard]] Recording limit_or(Recording refusal, const Claim& claim, const SaleRow& sale);
+  [[nodiscard]] static bool fits(const Claim& claim, const ItemRow& item);
   [[nodiscard]] bool put_order(const Claim& claim, const ItemRow& item, const Outcome& outcome, Instant at,
                                std::optional<OrderId> previous);
   [[nodiscard]] bool meet_earlier(const Claim& claim, Outcome& outcome);
@@ -112,6 +122,10 @@ class SqliteLedger final : public Ledger {
   [[nodiscard]] ItemRow* item_row(ItemNo item);
   [[nodiscard]] BuyerRow buyer_row(TenantNo tenant, SaleNo sale, std::string_view buyer);
   void forget_rows();
+
+  // sqlite_numbers.cc
+  [[nodiscard]] bool take_numbers(ItemNo item, OrderId order, const NumberList& numbers);
+  void free_numbers(ItemNo item, OrderId order, std::span<const std::uint32_t> numbers);
 
   // sqlite_payments.cc
   [[nodiscard]] Settlement settle_one(const StartPayment& command);
@@ -124,6 +138,7 @@ class SqliteLedger final : public Ledger {
   [[nodiscard]] Settlement capture_after_end(Payment payment, Order order);
   [[nodiscard]] Settlement settle_one(const DecideLate& command);
   [[nodiscard]] bool may_retake(const Order& order);
+  [[nodiscard]] bool retake(const Order& order);
 
   // sqlite_refunds.cc
   [[nodiscard]] Settlement settle_one(const RefundOrder& command);

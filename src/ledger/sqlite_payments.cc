@@ -175,6 +175,14 @@ bool SqliteLedger::may_retake(const Order& order) {
   return item != nullptr && order.units <= item->room && held + order.units <= sale_row(order.sale).limit;
 }
 
+/// False, and nothing has changed: the order is not EXPIRED, or one of its numbers has another owner by now.
+bool SqliteLedger::retake(const Order& order) {
+  if (!take_numbers(order.item, order.id, order.numbers)) return false;
+  if (statements_->retake_order.bind(1, order.id).bind(2, clock_.now()).run_counted() == 1) return true;
+  free_numbers(order.item, order.id, order.numbers.view());
+  return false;
+}
+
 Settlement SqliteLedger::settle_one(const DecideLate& command) {
   auto payment = find_payment(command.payment);
   auto order = payment ? find_order(payment->order) : std::nullopt;
@@ -189,8 +197,7 @@ Settlement SqliteLedger::settle_one(const DecideLate& command) {
     return settled;
   }
   forget_rows();  // Commands before this one may have moved the counts.
-  if (command.units_taken && may_retake(*order) &&
-      statements_->retake_order.bind(1, order->id).bind(2, clock_.now()).run_counted() == 1) {
+  if (command.units_taken && may_retake(*order) && retake(*order)) {
     set_payment_state(payment->id, PaymentState::captured);
     move_units(order->item, 0, order->units);
     move_buyer(*order, order->units);

@@ -29,9 +29,10 @@ struct SqliteReader::Statements {
         standing(db.prepare("SELECT units, last_order FROM flash_sale_buyer "
                             "WHERE tenant_no = ?1 AND buyer = ?2 AND sale_no = ?3")),
         payment(db.prepare(
-            fmt::format("SELECT {} FROM flash_sale_payment WHERE payment_id = ?1", sqlite::kPaymentColumns))) {}
+            fmt::format("SELECT {} FROM flash_sale_payment WHERE payment_id = ?1", sqlite::kPaymentColumns))),
+        owner(db.prepare("SELECT order_id FROM flash_sale_number WHERE item_no = ?1 AND number = ?2")) {}
 
-  Statement begin, commit, order, previous, refund, chains, standing, payment;
+  Statement begin, commit, order, previous, refund, chains, standing, payment, owner;
 };
 
 namespace {
@@ -113,15 +114,19 @@ std::vector<Sale> read_sales(const sqlite::Connection& db) {
 
 std::vector<Item> read_items(const sqlite::Connection& db) {
   std::vector<Item> items;
-  Statement row =
-      db.prepare("SELECT item_no, sale_no, id, title, price, currency, total FROM flash_sale_item ORDER BY item_no");
+  Statement row = db.prepare(
+      "SELECT item_no, sale_no, id, title, price, currency, total, numbered, first_number, labels "
+      "FROM flash_sale_item ORDER BY item_no");
   while (row.step()) {
     items.push_back({.no = row.number<ItemNo>(0),
                      .sale = row.number<SaleNo>(1),
                      .id = std::string{row.text(2)},
                      .title = std::string{row.text(3)},
                      .price = row.money(4, 5),
-                     .total = row.whole(6)});
+                     .total = row.whole(6),
+                     .numbered = row.whole(7) != 0,
+                     .first_number = static_cast<std::uint32_t>(row.whole(8)),
+                     .labels = std::string{row.text(9)}});
   }
   return items;
 }
@@ -270,6 +275,15 @@ Result<std::optional<Payment>> SqliteReader::payment(PaymentId id) {
   });
 }
 
+Result<std::optional<OrderId>> SqliteReader::owner_of(ItemNo item, std::uint32_t number) {
+  return look<std::optional<OrderId>>([&]() -> std::optional<OrderId> {
+    auto& row = statements_->owner.bind(1, item).bind(2, std::int64_t{number});
+    const ResetLater later{row};
+    if (!row.step()) return std::nullopt;
+    return row.id<OrderId>(0);
+  });
+}
+
 Result<std::vector<RefundDue>> SqliteReader::refunds_due(std::size_t count) {
   return look<std::vector<RefundDue>>([&] {
     std::vector<RefundDue> due;
@@ -303,7 +317,7 @@ Result<std::vector<Payment>> SqliteReader::undecided_late(std::size_t count) {
 Result<void> SqliteReader::live_orders(const std::function<void(const Ended&, bool sold)>& each) {
   const auto done = look<bool>([&] {
     Statement row = connection_->prepare(
-        "SELECT order_id, tenant_no, sale_no, item_no, quantity, buyer, status FROM flash_sale_order "
+        "SELECT order_id, tenant_no, sale_no, item_no, quantity, buyer, status, numbers FROM flash_sale_order "
         "WHERE status IN (0, 1) OR kept_units > 0");
     Ended live;
     while (row.step()) {
@@ -312,6 +326,7 @@ Result<void> SqliteReader::live_orders(const std::function<void(const Ended&, bo
       live.sale = row.number<SaleNo>(2);
       live.item = row.number<ItemNo>(3);
       live.units = static_cast<std::int32_t>(row.whole(4));
+      live.numbers = sqlite::read_numbers(row, 7);
       live.buyer = row.text(5);
       each(live, row.whole(6) != 0);
     }

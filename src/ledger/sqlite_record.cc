@@ -52,21 +52,41 @@ Outcome SqliteLedger::record_one(const Claim& claim, Instant at) {
   return outcome;
 }
 
-/// Writes the order, or says why not; whether its id was there before is for the caller to find out. A new buyer costs
-/// two statements, and nearly every buyer is new.
+/// Takes what is claimed and writes the order, or says why not and leaves nothing; whether its id was there before is
+/// for the caller to find out.
 std::optional<Recording> SqliteLedger::try_claim(const Claim& claim, const SaleRow& sale, ItemRow& item,
                                                  Outcome& outcome, Instant at) {
-  Statements& sql = *statements_;
   if (claim.units > sale.limit) return Recording::over_limit;
-  if (claim.units > item.room) {
-    const std::int64_t held = buyer_row(claim.tenant, claim.sale, claim.buyer.view()).units;
-    return held + claim.units > sale.limit ? Recording::over_limit : Recording::exceeds_stock;
-  }
+  if (claim.units > item.room || !fits(claim, item)) return limit_or(Recording::exceeds_stock, claim, sale);
   if (claim.keyed) {
-    auto& key = sql.find_request_key.bind(1, claim.order);
+    auto& key = statements_->find_request_key.bind(1, claim.order);
     const ResetLater later{key};
     if (key.step()) return Recording::key_reused;
   }
+  if (!take_numbers(claim.item, claim.order, claim.numbers)) return limit_or(Recording::number_taken, claim, sale);
+  const auto refusal = put_claim(claim, sale, item, outcome, at);
+  if (refusal) free_numbers(claim.item, claim.order, claim.numbers.view());
+  return refusal;
+}
+
+/// The limit is named before the stock.
+Recording SqliteLedger::limit_or(Recording refusal, const Claim& claim, const SaleRow& sale) {
+  const std::int64_t held = buyer_row(claim.tenant, claim.sale, claim.buyer.view()).units;
+  return held + claim.units > sale.limit ? Recording::over_limit : refusal;
+}
+
+/// Whether the item has what is claimed: a count, or these numbers.
+bool SqliteLedger::fits(const Claim& claim, const ItemRow& item) {
+  const auto numbers = claim.numbers.view();
+  if (!item.is_numbered) return numbers.empty();
+  return numbers.size() == static_cast<std::size_t>(claim.units) && numbers.front() >= item.first_number &&
+         numbers.back() <= item.last_number;
+}
+
+/// The rows of the buyer and the order. A new buyer costs two statements, and nearly every buyer is new.
+std::optional<Recording> SqliteLedger::put_claim(const Claim& claim, const SaleRow& sale, const ItemRow& item,
+                                                 Outcome& outcome, Instant at) {
+  Statements& sql = *statements_;
   const Instant own = at + sale.pay_within;
   outcome.pay_by = std::max(own, std::min(claim.promised_pay_by, own + Micros{kPromiseSlackUs}));
   const auto id = claim.order.bytes();
@@ -101,6 +121,11 @@ bool SqliteLedger::put_order(const Claim& claim, const ItemRow& item, const Outc
     put.bind(12, *previous);
   else
     put.bind_null(12);
+  const std::string numbers = claim.numbers.bytes();
+  if (numbers.empty())
+    put.bind_null(13);
+  else
+    put.bind_kept_blob(13, numbers);
   return put.run_counted() == 1;
 }
 
@@ -151,7 +176,13 @@ SqliteLedger::ItemRow* SqliteLedger::item_row(ItemNo item) {
   auto& read = statements_->read_item.bind(1, item);
   const ResetLater later{read};
   if (!read.step()) return nullptr;
-  const ItemRow row{.sale = read.number<SaleNo>(0), .price = read.money(1, 2), .room = read.whole(3), .taken = 0};
+  const ItemRow row{.sale = read.number<SaleNo>(0),
+                    .price = read.money(1, 2),
+                    .room = read.whole(3),
+                    .taken = 0,
+                    .is_numbered = read.whole(4) != 0,
+                    .first_number = read.whole(5),
+                    .last_number = read.whole(5) + read.whole(6) - 1};
   return &items_.emplace(item.value, row).first->second;
 }
 

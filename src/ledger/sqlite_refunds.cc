@@ -110,6 +110,7 @@ GateEffect SqliteLedger::finish_refund(RefundId refund, const Payment& payment, 
   if (!is_restocked) return GateEffect::none;
   move_units(order.item, 0, -order.units);
   move_buyer(order, -order.units);
+  free_numbers(order.item, order.id, order.numbers.view());
   add_event(order.id, sqlite::event::kRestocked, "");
   return GateEffect::release;
 }

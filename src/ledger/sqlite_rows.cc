@@ -2,6 +2,10 @@
 
 namespace weir::sqlite {
 
+NumberList read_numbers(const Statement& row, int at) {
+  return NumberList::from_bytes(row.blob(at)).value_or(NumberList{});
+}
+
 Order read_order(const Statement& row) {
   return {.id = row.id<OrderId>(0),
           .tenant = row.number<TenantNo>(1),
@@ -9,6 +13,7 @@ Order read_order(const Statement& row) {
           .item = row.number<ItemNo>(3),
           .buyer = std::string{row.text(4)},
           .units = static_cast<std::int32_t>(row.whole(5)),
+          .numbers = read_numbers(row, 15),
           .amount = row.money(6, 7),
           .status = static_cast<OrderStatus>(row.whole(8)),
           .reason = std::string{row.text(9)},

@@ -10,8 +10,11 @@ namespace weir::sqlite {
 
 inline constexpr std::string_view kOrderColumns =
     "order_id, tenant_no, sale_no, item_no, buyer, quantity, amount, currency, status, reason, digest, created_at, "
-    "pay_by, paid_at, ended_at";
+    "pay_by, paid_at, ended_at, numbers";
 [[nodiscard]] Order read_order(const Statement& row);
+
+/// An order's numbers; none for a count, and none that could not be read: an audit names those.
+[[nodiscard]] NumberList read_numbers(const Statement& row, int at);
 
 inline constexpr std::string_view kPaymentColumns =
     "payment_id, order_id, tenant_no, gateway, amount, currency, state, created_at, expires_at";

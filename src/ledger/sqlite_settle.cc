@@ -36,6 +36,7 @@ Settlement SqliteLedger::settle_one(const CancelOrder& command) {
   if (end.run_counted() != 1) return answer(Settled::refused, std::move(order));
   move_units(order->item, -order->units, 0);
   move_buyer(*order, -order->units);
+  free_numbers(order->item, order->id, order->numbers.view());
   add_event(order->id, sqlite::event::kCancelled, "by the buyer");
   keep_key(command.key);
   Settlement settled = answer(Settled::done, find_order(order->id));

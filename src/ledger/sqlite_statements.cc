@@ -23,7 +23,7 @@ SqliteLedger::Statements::Statements(const sqlite::Connection& db)
       commit(db.prepare("COMMIT")),
       rollback(db.prepare("ROLLBACK")),
       read_sale(db.prepare("SELECT tenant_no, limit_per_buyer, pay_within_us FROM flash_sale WHERE sale_no = ?1")),
-      read_item(db.prepare("SELECT sale_no, price, currency, total - held - sold "
+      read_item(db.prepare("SELECT sale_no, price, currency, total - held - sold, numbered, first_number, total "
                            "FROM flash_sale_item WHERE item_no = ?1")),
       read_buyer(db.prepare("SELECT units, last_order FROM flash_sale_buyer "
                             "WHERE tenant_no = ?1 AND buyer = ?2 AND sale_no = ?3")),
@@ -36,8 +36,9 @@ SqliteLedger::Statements::Statements(const sqlite::Connection& db)
       refund_of_payment(db.prepare(
           fmt::format("SELECT {}, of_order, restock FROM flash_sale_refund WHERE payment_id = ?1", kRefundColumns))),
       asked_refund(db.prepare("SELECT 1 FROM flash_sale_refund WHERE order_id = ?1 AND of_order = 1")),
-      due_orders(db.prepare("SELECT order_id, tenant_no, sale_no, item_no, quantity, buyer FROM flash_sale_order "
-                            "WHERE status = 0 AND pay_by <= ?1 ORDER BY pay_by LIMIT ?2")),
+      due_orders(
+          db.prepare("SELECT order_id, tenant_no, sale_no, item_no, quantity, numbers, buyer FROM flash_sale_order "
+                     "WHERE status = 0 AND pay_by <= ?1 ORDER BY pay_by LIMIT ?2")),
       first_due(db.prepare("SELECT pay_by FROM flash_sale_order WHERE status = 0 ORDER BY pay_by LIMIT 1")),
       read_kept(db.prepare("SELECT kept_units FROM flash_sale_order WHERE order_id = ?1")),
       put_buyer(db.prepare("INSERT INTO flash_sale_buyer (tenant_no, buyer, sale_no, units, max_units, last_order) "
@@ -45,10 +46,14 @@ SqliteLedger::Statements::Statements(const sqlite::Connection& db)
       drop_buyer(db.prepare("DELETE FROM flash_sale_buyer WHERE tenant_no = ?1 AND buyer = ?2 AND sale_no = ?3")),
       add_to_buyer(db.prepare("UPDATE flash_sale_buyer SET units = units + ?4, max_units = ?5, last_order = ?6 "
                               "WHERE tenant_no = ?1 AND buyer = ?2 AND sale_no = ?3")),
-      put_order(db.prepare("INSERT INTO flash_sale_order (order_id, tenant_no, sale_no, item_no, buyer, quantity, "
-                           "amount, currency, status, digest, created_at, pay_by, previous_order) "
-                           "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 0, ?9, ?10, ?11, ?12) ON CONFLICT DO NOTHING")),
+      put_order(
+          db.prepare("INSERT INTO flash_sale_order (order_id, tenant_no, sale_no, item_no, buyer, quantity, "
+                     "amount, currency, status, digest, created_at, pay_by, previous_order, numbers) "
+                     "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 0, ?9, ?10, ?11, ?12, ?13) ON CONFLICT DO NOTHING")),
       take_held(db.prepare("UPDATE flash_sale_item SET held = held + ?2 WHERE item_no = ?1")),
+      take_number(db.prepare("INSERT INTO flash_sale_number (item_no, number, order_id) VALUES (?1, ?2, ?3) "
+                             "ON CONFLICT DO NOTHING")),
+      free_number(db.prepare("DELETE FROM flash_sale_number WHERE item_no = ?1 AND number = ?2 AND order_id = ?3")),
       pay_order(db.prepare("UPDATE flash_sale_order SET status = 1, paid_at = ?2 WHERE order_id = ?1 AND status = 0")),
       end_order(db.prepare("UPDATE flash_sale_order SET status = ?2, ended_at = ?3 "
                            "WHERE order_id = ?1 AND status = 0")),

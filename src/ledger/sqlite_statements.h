@@ -15,6 +15,8 @@ struct SqliteLedger::Statements {
       captured_payment, refund_of_order, refund_of_payment, asked_refund, due_orders, first_due, read_kept;
   // Recording.
   sqlite::Statement put_buyer, drop_buyer, add_to_buyer, put_order, take_held;
+  // Numbers.
+  sqlite::Statement take_number, free_number;
   // Orders.
   sqlite::Statement pay_order, end_order, retake_order, refund_order, extend_order;
   sqlite::Statement move_units, move_buyer, add_event, put_request_key;
