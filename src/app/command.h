@@ -50,6 +50,7 @@ void add_rehearse_command(CLI::App& program, CommandContext& context);
 void add_demo_command(CLI::App& program, CommandContext& context);
 void add_doctor_command(CLI::App& program, CommandContext& context);
 void add_copy_commands(CLI::App& program, CommandContext& context);
+void add_draw_command(CLI::App& program, CommandContext& context);
 void add_plan_command(CLI::App& program, CommandContext& context);
 void add_worker_command(CLI::App& program, CommandContext& context);
 void add_migrate_command(CLI::App& program, CommandContext& context);

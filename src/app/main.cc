@@ -30,6 +30,7 @@ int main(int count, char** arguments) {
   add_proof_commands(program, context);
   add_doctor_command(program, context);
   add_copy_commands(program, context);
+  add_draw_command(program, context);
   add_plan_command(program, context);
   try {
     program.parse(count, arguments);

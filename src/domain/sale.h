@@ -36,7 +36,8 @@ struct Item {
   std::int64_t total = 0;
   bool numbered = false;
   std::uint32_t first_number = 0;
-  std::string labels;  // `NumberLabels`, as the organiser wrote it.
+  std::string labels;           // `NumberLabels`, as the organiser wrote it.
+  std::string draw_commitment;  // `domain/draw`; empty on counted stock.
   bool operator==(const Item&) const = default;
 };
 

@@ -174,6 +174,7 @@ void FrontDoor::admin(const Route& route, const Tenant& tenant, const Identity& 
   if (id == RouteId::admin_close) return admin_change_sale(tenant, parameter, SaleAction::close, exchange);
   if (id == RouteId::admin_add_item) return admin_add_item(tenant, request, exchange);
   if (id == RouteId::admin_stock) return admin_stock(tenant, parameter, request, exchange);
+  if (id == RouteId::admin_draw) return admin_draw(tenant, parameter, request, exchange);
   if (id == RouteId::admin_refund) return admin_refund(tenant, identity, parameter, request, exchange);
   if (id == RouteId::admin_create_tenant && identity.role != Role::admin) return refuse(exchange, Code::forbidden);
   if (id == RouteId::admin_create_tenant) return admin_create_tenant(request, exchange);

@@ -222,6 +222,7 @@ std::string stock_kind_members(const Item& item) {
   std::string out =
       fmt::format(",\"numbers\":{{\"first\":{},\"last\":{}}}", item.first_number, item.first_number + item.total - 1);
   if (!item.labels.empty()) append_member(out, "labels", item.labels);
+  if (!item.draw_commitment.empty()) append_member(out, "drawCommitment", item.draw_commitment);
   return out;
 }
 
@@ -304,6 +305,43 @@ std::string item_added_json(const ItemDraft& draft) {
 
 std::string stock_json(const ChangeResult& result) {
   return fmt::format("{{\"total\":{},\"repeated\":{}}}", result.total, result.changed == Changed::repeated);
+}
+
+std::string draw_json(const Draw& draw, std::string_view item_id, bool is_repeated) {
+  std::string out = "{\"itemId\":";
+  append_json_string(out, item_id);
+  append_member(out, "commitment", draw.commitment);
+  append_member(out, "seed", draw.seed);
+  append_member(out, "mix", draw.mix);
+  append_moment(out, "drawnAt", draw.drawn_at);
+  fmt::format_to(std::back_inserter(out), ",\"repeated\":{}", is_repeated);
+  append_numbers(out, "winners", draw.winners);
+  append_member(out, "entrantsHash", draw.entrants_hash);
+  fmt::format_to(std::back_inserter(out), ",\"entrantsCount\":{},\"entrants\":[", draw.entrants.size());
+  for (std::size_t from = 0; from < draw.entrants.size();) {  // Runs of neighbours, first and last.
+    std::size_t to = from;
+    while (to + 1 < draw.entrants.size() && draw.entrants[to + 1] == draw.entrants[to] + 1) ++to;
+    fmt::format_to(std::back_inserter(out), "{}[{},{}]", from == 0 ? "" : ",", draw.entrants[from], draw.entrants[to]);
+    from = to + 1;
+  }
+  return out + "]}";
+}
+
+std::string draw_problem(const DrawOutcome& outcome) {
+  switch (outcome.kind) {
+    case DrawOutcome::Kind::counted: return "The item has no numbers to draw from.";
+    case DrawOutcome::Kind::open: return "The sale is still open: close it first.";
+    case DrawOutcome::Kind::pending: {
+      std::string until;
+      if (outcome.pending_until) append_time(until, *outcome.pending_until);
+      return fmt::format("{} orders may still be paid, the last until {}: draw after that.", outcome.pending, until);
+    }
+    case DrawOutcome::Kind::empty: return "No number was paid for.";
+    case DrawOutcome::Kind::drawn:
+    case DrawOutcome::Kind::repeated:
+    case DrawOutcome::Kind::moved: break;
+  }
+  return "An order changed just now: ask again.";
 }
 
 std::string life_json(const std::vector<TraceLine>& life) {

@@ -3,6 +3,7 @@
 #include "domain/catalog.h"
 #include "domain/order.h"
 #include "domain/sale.h"
+#include "flow/draw.h"
 #include "flow/explain.h"
 #include "flow/reconcile.h"
 #include "http/codes.h"
@@ -74,6 +75,10 @@ struct Accepted {
 [[nodiscard]] std::string sale_created_json(const SaleDraft& draft);
 [[nodiscard]] std::string item_added_json(const ItemDraft& draft);
 [[nodiscard]] std::string stock_json(const ChangeResult& result);
+/// The proof of a draw: what anyone needs to compute the winners again.
+[[nodiscard]] std::string draw_json(const Draw& draw, std::string_view item_id, bool is_repeated);
+/// Why an item cannot be drawn now, for a person.
+[[nodiscard]] std::string draw_problem(const DrawOutcome& outcome);
 [[nodiscard]] std::string life_json(const std::vector<TraceLine>& life);
 [[nodiscard]] std::string findings_json(const Findings& findings, bool dry_run);
 

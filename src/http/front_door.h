@@ -146,6 +146,7 @@ class FrontDoor final : public Handler {
   void admin_change_sale(const Tenant& tenant, std::string_view sale, SaleAction action, Exchange& exchange);
   void admin_add_item(const Tenant& tenant, const Request& request, Exchange& exchange);
   void admin_stock(const Tenant& tenant, std::string_view item, const Request& request, Exchange& exchange);
+  void admin_draw(const Tenant& tenant, std::string_view item, const Request& request, Exchange& exchange);
   void admin_refund(const Tenant& tenant, const Identity& identity, std::string_view order, const Request& request,
                     Exchange& exchange);
   void admin_reads(const Route& route, const Tenant& tenant, std::string_view parameter, Exchange& exchange);

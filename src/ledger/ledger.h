@@ -186,6 +186,28 @@ struct ItemDraft {
   std::uint32_t first_number = 0;
   std::string labels;
 };
+/// The draw of a numbered item, and what stands in its way.
+struct DrawFacts {
+  ItemNo item;
+  bool numbered = false;
+  std::string seed;  // `domain/draw`. A secret until the draw.
+  bool is_sale_closed = false;
+  std::int64_t pending = 0;  // Orders of the item that may still be paid.
+  std::optional<Instant> pending_until;
+  std::vector<std::uint32_t> entrants;  // Paid numbers, ascending; empty once it was drawn.
+};
+/// The one draw of an item, for ever.
+struct Draw {
+  std::string commitment;
+  std::string seed;
+  std::string mix;
+  std::vector<std::uint32_t> entrants;  // Ascending.
+  std::string entrants_hash;
+  std::vector<std::uint32_t> winners;  // The first prize first.
+  Instant drawn_at;                    // The ledger says when.
+  bool operator==(const Draw&) const = default;
+};
+
 enum class SaleAction : std::uint8_t { open, pause, resume, close };
 
 enum class Changed : std::uint8_t {
@@ -247,6 +269,13 @@ class Ledger {
   [[nodiscard]] virtual Result<ChangeResult> change_stock(std::string_view tenant, std::string_view item,
                                                           std::int64_t delta, std::string_view key) = 0;
 
+  /// Keeps the item's draw: `repeated` when it has one, and then that one stays. `refused` unless the sale is closed,
+  /// no order of the item is PENDING and its paid numbers are as many as the entrants. From then on the item sells
+  /// nothing and late money is refunded.
+  [[nodiscard]] virtual Result<ChangeResult> record_draw(ItemNo /*item*/, const Draw& /*draw*/) {
+    return fail(Failure::unfit, "this ledger keeps no numbered stock");
+  }
+
   /// Makes the ledger usable again after `timed_out` or `unavailable`. Repeatable.
   [[nodiscard]] virtual Result<void> recover(Deadline deadline) = 0;
 
@@ -304,6 +333,14 @@ class LedgerReader {
   /// The order that owns this number of an item, for support staff: a live one, or one that was refunded without
   /// restocking. Null when the number is free, or the item has none. `unfit` where no numbered stock is kept.
   [[nodiscard]] virtual Result<std::optional<OrderId>> owner_of(ItemNo item, std::uint32_t number) = 0;
+  /// Null: there is no such item.
+  [[nodiscard]] virtual Result<std::optional<DrawFacts>> draw_facts(ItemNo /*item*/) {
+    return fail(Failure::unfit, "this ledger keeps no numbered stock");
+  }
+  /// Null: it was not drawn yet.
+  [[nodiscard]] virtual Result<std::optional<Draw>> draw_of(ItemNo /*item*/) {
+    return fail(Failure::unfit, "this ledger keeps no numbered stock");
+  }
   [[nodiscard]] virtual Result<std::vector<RefundDue>> refunds_due(std::size_t count) = 0;
   /// Captures that arrived after the end and are not decided: asked again after a restart.
   [[nodiscard]] virtual Result<std::vector<Payment>> undecided_late(std::size_t count) = 0;

@@ -198,6 +198,7 @@ Result<ChangeResult> SqliteLedger::add_item(const ItemDraft& draft) {
     result.changed = Changed::done;
     result.total = draft.units;
     result.item = {static_cast<std::uint32_t>(sqlite3_last_insert_rowid(connection_->get()))};
+    if (draft.numbered) make_seed(result.item);
     return result;
   });
 }

@@ -46,6 +46,7 @@ class SqliteLedger final : public Ledger {
   [[nodiscard]] Result<ChangeResult> change_sale(std::string_view tenant, std::string_view sale,
                                                  SaleAction action) override;
   [[nodiscard]] Result<ChangeResult> add_item(const ItemDraft& draft) override;
+  [[nodiscard]] Result<ChangeResult> record_draw(ItemNo item, const Draw& draw) override;
   [[nodiscard]] Result<ChangeResult> change_stock(std::string_view tenant, std::string_view item, std::int64_t delta,
                                                   std::string_view key) override;
   [[nodiscard]] Result<void> recover(Deadline deadline) override;
@@ -126,6 +127,10 @@ class SqliteLedger final : public Ledger {
   // sqlite_numbers.cc
   [[nodiscard]] bool take_numbers(ItemNo item, OrderId order, const NumberList& numbers);
   void free_numbers(ItemNo item, OrderId order, std::span<const std::uint32_t> numbers);
+
+  // sqlite_draw.cc
+  void make_seed(ItemNo item);
+  [[nodiscard]] bool is_drawn(ItemNo item);
 
   // sqlite_payments.cc
   [[nodiscard]] Settlement settle_one(const StartPayment& command);

@@ -170,6 +170,7 @@ Settlement SqliteLedger::capture_after_end(Payment payment, Order order) {
 }
 
 bool SqliteLedger::may_retake(const Order& order) {
+  if (!order.numbers.is_empty() && is_drawn(order.item)) return false;
   const ItemRow* item = item_row(order.item);
   const std::int64_t held = buyer_row(order.tenant, order.sale, order.buyer).units;
   return item != nullptr && order.units <= item->room && held + order.units <= sale_row(order.sale).limit;

@@ -1,6 +1,7 @@
 #include "ledger/sqlite_reader.h"
 
 #include "base/encoding.h"
+#include "base/sha256.h"
 #include "base/time_text.h"
 #include "config/limits.h"
 #include "ledger/schema.h"
@@ -115,8 +116,8 @@ std::vector<Sale> read_sales(const sqlite::Connection& db) {
 std::vector<Item> read_items(const sqlite::Connection& db) {
   std::vector<Item> items;
   Statement row = db.prepare(
-      "SELECT item_no, sale_no, id, title, price, currency, total, numbered, first_number, labels "
-      "FROM flash_sale_item ORDER BY item_no");
+      "SELECT item_no, sale_no, id, title, price, currency, total, numbered, first_number, labels, seed "
+      "FROM flash_sale_item LEFT JOIN flash_sale_draw USING (item_no) ORDER BY item_no");
   while (row.step()) {
     items.push_back({.no = row.number<ItemNo>(0),
                      .sale = row.number<SaleNo>(1),
@@ -126,7 +127,8 @@ std::vector<Item> read_items(const sqlite::Connection& db) {
                      .total = row.whole(6),
                      .numbered = row.whole(7) != 0,
                      .first_number = static_cast<std::uint32_t>(row.whole(8)),
-                     .labels = std::string{row.text(9)}});
+                     .labels = std::string{row.text(9)},
+                     .draw_commitment = row.is_null(10) ? "" : sha256_hex(row.blob(10))});
   }
   return items;
 }

@@ -31,6 +31,8 @@ class SqliteReader final : public LedgerReader {
   [[nodiscard]] Result<BuyerStanding> standing(TenantNo tenant, SaleNo sale, std::string_view buyer) override;
   [[nodiscard]] Result<std::optional<Payment>> payment(PaymentId id) override;
   [[nodiscard]] Result<std::optional<OrderId>> owner_of(ItemNo item, std::uint32_t number) override;
+  [[nodiscard]] Result<std::optional<DrawFacts>> draw_facts(ItemNo item) override;
+  [[nodiscard]] Result<std::optional<Draw>> draw_of(ItemNo item) override;
   [[nodiscard]] Result<std::vector<RefundDue>> refunds_due(std::size_t count) override;
   [[nodiscard]] Result<std::vector<Payment>> undecided_late(std::size_t count) override;
   [[nodiscard]] Result<void> live_orders(const std::function<void(const Ended&, bool sold)>& each) override;

@@ -176,13 +176,14 @@ SqliteLedger::ItemRow* SqliteLedger::item_row(ItemNo item) {
   auto& read = statements_->read_item.bind(1, item);
   const ResetLater later{read};
   if (!read.step()) return nullptr;
-  const ItemRow row{.sale = read.number<SaleNo>(0),
-                    .price = read.money(1, 2),
-                    .room = read.whole(3),
-                    .taken = 0,
-                    .is_numbered = read.whole(4) != 0,
-                    .first_number = read.whole(5),
-                    .last_number = read.whole(5) + read.whole(6) - 1};
+  ItemRow row{.sale = read.number<SaleNo>(0),
+              .price = read.money(1, 2),
+              .room = read.whole(3),
+              .taken = 0,
+              .is_numbered = read.whole(4) != 0,
+              .first_number = read.whole(5),
+              .last_number = read.whole(5) + read.whole(6) - 1};
+  if (row.is_numbered && is_drawn(item)) row.room = 0;
   return &items_.emplace(item.value, row).first->second;
 }
 
