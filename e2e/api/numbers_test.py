@@ -2,7 +2,11 @@
 
 import base64
 import json
+import os
 import random
+import re
+import subprocess
+import sys
 import threading
 import unittest
 
@@ -10,6 +14,7 @@ import shop
 from buying_test import ShopTest
 from shop import PURCHASE, Shop, expect, until
 
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 NUMBERS = "/api/flash-sales/items/{}/numbers"
 
 
@@ -307,6 +312,117 @@ class RestartTest(unittest.TestCase):
                 self.assertEqual(done.returncode, 2, (wrong, done.stderr))
             made.start()
             self.assertEqual(made.stock("raffle")["total"], 1_000_000)
+
+
+class DrawTest(unittest.TestCase):
+
+    @classmethod
+    def setUpClass(cls):
+        cls.shop = Shop().start()
+        with open(os.path.join(ROOT, "docs/numbered.md"), encoding="utf-8") as file:
+            cls.script = re.search(r"```python\n(.*?)```", file.read(), re.S).group(1)
+
+    @classmethod
+    def tearDownClass(cls):
+        try:
+            cls.shop.audit()
+        finally:
+            cls.shop.close()
+
+    def raffle(self, name, sold=5):
+        self.shop.make_sale(name, numbers=(1, 100), limit=10, price=100)
+        for buyer in range(sold):
+            order = expect(self.shop.claim(name, f"b{buyer}", {"random": 4}), 202).json()
+            self.shop.pay(order["orderId"], f"b{buyer}")
+
+    def draw(self, item, **members):
+        return self.shop.ask("POST", f"/api/admin/items/{item}/draw", self.shop.token("o", "organiser"), members)
+
+    def close(self, sale):
+        expect(self.shop.ask("POST", f"/api/admin/sales/{sale}/close", self.shop.token("o", "organiser")), 200)
+
+    def check(self, proof):
+        path = os.path.join(self.shop.folder, "proof.json")
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(proof, file)
+        return subprocess.run([sys.executable, "-c", self.script, path], capture_output=True, text=True, timeout=30,
+                              check=False)
+
+    def test_B058_F76_an_item_is_drawn_once_and_anyone_can_check_it(self):
+        self.raffle("once")
+        promised = self.shop.stock("once")["drawCommitment"]
+        expect(self.draw("once", winners=3), 409, "NOT_ALLOWED")  # Still open.
+        self.close("once")
+        answers = []
+        threads = [threading.Thread(target=lambda: answers.append(self.draw("once", winners=3, mix="m")))
+                   for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        proofs = [expect(answer, 200).json() for answer in answers]
+        self.assertEqual(sorted(proof.pop("repeated") for proof in proofs), [False, True, True, True])
+        self.assertEqual(len({json.dumps(proof) for proof in proofs}), 1)
+        proof = proofs[0]
+        self.assertEqual((len(proof["winners"]), proof["entrantsCount"]), (3, 20))
+        self.assertEqual(proof["commitment"], promised)
+        done = self.check(proof)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(str(proof["winners"]), done.stdout)
+        for name, value in (("seed", "00" * 32), ("winners", proof["winners"][::-1]), ("mix", "n"),
+                            ("entrants", proof["entrants"][1:])):
+            self.assertNotEqual(self.check({**proof, name: value}).returncode, 0, name)
+        self.shop.kill()
+        self.shop.start()
+        again = expect(self.draw("once", winners=50, mix="other"), 200).json()
+        self.assertTrue(again.pop("repeated"))
+        self.assertEqual(again, proof)
+
+    def test_a_draw_waits_for_every_order(self):
+        self.raffle("waits")
+        order = expect(self.shop.claim("waits", "slow", {"random": 1}), 202).json()
+        self.close("waits")
+        refused = expect(self.draw("waits", winners=1), 409, "NOT_ALLOWED").json()
+        self.assertIn("1 orders may still be paid", refused["message"])
+        self.shop.pay(order["orderId"], "slow")
+        proof = expect(self.draw("waits", winners=1), 200).json()
+        self.assertEqual(proof["entrantsCount"], 21)
+
+    def test_what_cannot_be_drawn_is_refused(self):
+        self.shop.make_sale("count")
+        self.close("count")
+        expect(self.draw("count", winners=1), 409, "NOT_ALLOWED")
+        self.shop.make_sale("none", numbers=(1, 5))
+        self.close("none")
+        expect(self.draw("none", winners=1), 409, "NOT_ALLOWED")
+        expect(self.draw("nothing", winners=1), 404, "UNKNOWN_ITEM")
+        for members in ({}, {"winners": 0}, {"winners": "3"}, {"winners": 100_001}, {"winners": 1, "mix": 5}):
+            expect(self.draw("none", **members), 400, "INVALID_REQUEST")
+        answer = self.shop.ask("POST", "/api/admin/items/none/draw", self.shop.token("ana"), {"winners": 1})
+        expect(answer, 403, "FORBIDDEN")
+
+    def test_the_command_line_draws_without_a_server(self):
+        with Shop() as shop_:
+            shop_.make_sale("cli", numbers=(1, 10), limit=5)
+            order = expect(shop_.claim("cli", "ana", {"numbers": [2, 3, 5]}), 202).json()
+            shop_.pay(order["orderId"], "ana")
+            expect(shop_.ask("POST", "/api/admin/sales/cli/close", shop_.token("o", "organiser")), 200)
+            self.assertEqual(shop_.cli("draw", "--item", "cli", "--winners", "1").returncode, 3)
+            shop_.stop()
+            proof = os.path.join(shop_.folder, "p.json")
+            done = shop_.cli("draw", "--item", "cli", "--winners", "2", "--mix", "x", "--proof", proof, "--json")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            told = json.loads(done.stdout)
+            self.assertTrue(set(told["winners"]) < {2, 3, 5})
+            with open(proof, encoding="utf-8") as file:
+                self.assertEqual(json.load(file), told)
+            self.assertEqual(self.check(told).returncode, 0)
+            again = shop_.cli("draw", "--item", "cli", "--winners", "1")
+            self.assertEqual(again.returncode, 0)
+            self.assertIn("drawn before", again.stdout)
+            self.assertEqual(shop_.cli("draw", "--item", "nothing", "--winners", "1").returncode, 1)
+            self.assertEqual(shop_.cli("draw", "--item", "cli", "--winners", "0").returncode, 2)
+            shop_.start()
 
 
 if __name__ == "__main__":
