@@ -39,6 +39,7 @@ Ended read_candidate(const Rows& rows, int row) {
           .sale = rows.number<SaleNo>(row, 2),
           .item = rows.number<ItemNo>(row, 3),
           .units = static_cast<std::int32_t>(rows.whole(row, 4)),
+          .numbers = {},
           .buyer = std::string{rows.text(row, 5)}};
 }
 

@@ -140,7 +140,10 @@ Catalog read_catalog(const Rows& tenant_rows, const Rows& sale_rows, const Rows&
                      .id = std::string{item_rows.text(row, 2)},
                      .title = std::string{item_rows.text(row, 3)},
                      .price = item_rows.money(row, 4, 5),
-                     .total = item_rows.whole(row, 6)});
+                     .total = item_rows.whole(row, 6),
+                     .numbered = false,
+                     .first_number = 0,
+                     .labels = {}});
   }
   return Catalog{std::move(tenants), std::move(sales), std::move(items)};
 }
@@ -332,6 +335,7 @@ Result<void> PostgresReader::live_orders(const std::function<void(const Ended&, 
                                            .sale = rows.number<SaleNo>(row, 2),
                                            .item = rows.number<ItemNo>(row, 3),
                                            .units = static_cast<std::int32_t>(rows.whole(row, 4)),
+                                           .numbers = {},
                                            .buyer = std::string{rows.text(row, 5)}};
                           each(live, rows.whole(row, 6) != 0);
                         });

@@ -9,6 +9,7 @@ Order read_order(const Rows& rows, int row) {
           .item = rows.number<ItemNo>(row, 3),
           .buyer = std::string{rows.text(row, 4)},
           .units = static_cast<std::int32_t>(rows.whole(row, 5)),
+          .numbers = {},
           .amount = rows.money(row, 6, 7),
           .status = static_cast<OrderStatus>(rows.whole(row, 8)),
           .reason = std::string{rows.text(row, 9)},

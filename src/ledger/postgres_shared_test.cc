@@ -138,6 +138,15 @@ class PostgresShared : public testing::Test {
   std::int64_t offset_ = 0;
 };
 
+TEST_F(PostgresShared, NumberedStockIsRefusedInWords) {
+  open_gate();
+  const auto added = ledger().add_item(LedgerScene::numbered_draft("seat", 10, 1));
+  ASSERT_FALSE(added);
+  EXPECT_EQ(added.error().failure, Failure::unfit);
+  EXPECT_THAT(added.error().message, testing::HasSubstr("no numbered stock"));
+  EXPECT_EQ(bed.reader().owner_of({1}, 1).error().failure, Failure::unfit);
+}
+
 TEST_F(PostgresShared, F30_F31_AnOffsetAndWhatLiesBelowItAreOne) {
   open_gate();
   std::vector<LogClaim> claims{message("ann"), message("ben"), message("ann")};
