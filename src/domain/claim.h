@@ -41,7 +41,7 @@ struct Hold {
   SaleNo sale;
   ItemNo item;
   std::int32_t units = 0;
-  NumberList numbers;  // Of numbered stock: as many as units.
+  NumberList numbers{};  // Of numbered stock: as many as units.
   BuyerKey buyer_key;
   bool sold = false;     // Paid; false while the order is PENDING.
   bool recorded = true;  // False: the ledger never had it, so its id is not remembered as ended when it is released.

@@ -24,7 +24,8 @@ struct GateMaker {
 inline void PrintTo(const GateMaker& maker, std::ostream* out) { *out << maker.adapter; }
 inline void PrintTo(Admission admission, std::ostream* out) { *out << name(admission); }
 
-/// What every gate must do, through the port alone. An adapter's test includes this once and instantiates `Gates`.
+/// What every gate must do, through the port alone. An adapter's test includes this once and instantiates `Gates`. One
+/// that sells numbers too also includes `gate_conformance_numbers.h` and instantiates `NumberGates`.
 class Gates : public testing::TestWithParam<GateMaker> {
  protected:
   static constexpr SaleNo kSale{1};
@@ -61,6 +62,7 @@ class Gates : public testing::TestWithParam<GateMaker> {
             .sale = of.sale,
             .item = of.item,
             .units = of.units,
+            .numbers = of.numbers,
             .buyer_key = of.buyer_key,
             .sold = sold,
             .recorded = true,

@@ -6,20 +6,26 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <set>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace weir {
 
 /// Leads a gate and the model of a gate through the same calls and tells the first difference. For tests.
 ///
 /// A small world, so that everything meets everything: two sales, four items with a few units, nine buyers, order ids
-/// that come again and wander on slowly.
+/// that come again and wander on slowly. Where the gate sells numbers, every sale has a numbered item too.
 class GateWalk {
  public:
-  explicit GateWalk(Gate& gate) : gate_(gate) {
+  enum class Stock : std::uint8_t { counted, mixed };
+
+  explicit GateWalk(Gate& gate, Stock stock = Stock::counted) : gate_(gate), has_numbers_(stock == Stock::mixed) {
     reopen({{1}, 3, true});
     reopen({{2}, 2, true});
   }
@@ -39,24 +45,34 @@ class GateWalk {
       case 8: release(holds(chance)); break;
       default: reserve(claims(chance)); break;
     }
-    for (const ItemNo item : kItems) compare_shelf(item);
+    for (const ItemNo item : items()) compare_shelf(item);
+    if (has_numbers_) compare_holds();
     return difference_.empty();
   }
 
   [[nodiscard]] const std::string& difference() const { return difference_; }
 
  private:
-  static constexpr std::array<ItemNo, 4> kItems{ItemNo{1}, ItemNo{2}, ItemNo{3}, ItemNo{70}};
-  static constexpr std::array<GateItem, 3> kOfSale1{{{{1}, 6}, {{2}, 4}, {{3}, 3}}};
-  static constexpr std::array<GateItem, 1> kOfSale2{{{{70}, 5}}};
+  static constexpr std::array<ItemNo, 6> kItems{ItemNo{1}, ItemNo{2}, ItemNo{3}, ItemNo{70}, ItemNo{4}, ItemNo{71}};
+  static constexpr std::size_t kCounted = 4;
+  // The numbered ones come last. The larger one's numbers that are asked for lie on both sides of a border of its bits.
+  static constexpr std::array<GateItem, 4> kOfSale1{{{{1}, 6}, {{2}, 4}, {{3}, 3}, {{4}, 6, true, 7}}};
+  static constexpr std::array<GateItem, 2> kOfSale2{{{{70}, 5}, {{71}, 67, true, 100}}};
+  static constexpr std::uint32_t kFirstAsked4 = 7;
+  static constexpr std::uint32_t kFirstAsked71 = 161;
   static constexpr Deadline kNever{INT64_MAX};
 
   void differ(std::string what) {
     if (difference_.empty()) difference_ = std::move(what);
   }
 
+  [[nodiscard]] std::span<const ItemNo> items() const {
+    return std::span(kItems).first(has_numbers_ ? kItems.size() : kCounted);
+  }
+
   void reopen(const GateSale& sale) {
-    const std::span<const GateItem> items = sale.no == SaleNo{1} ? std::span<const GateItem>(kOfSale1) : kOfSale2;
+    std::span<const GateItem> items = sale.no == SaleNo{1} ? std::span<const GateItem>(kOfSale1) : kOfSale2;
+    if (!has_numbers_) items = items.first(items.size() - 1);
     if (!gate_.open(sale, items, kNever)) differ("open failed");
     model_.open(sale, items);
   }
@@ -65,7 +81,7 @@ class GateWalk {
   }
 
   void restock(const std::array<std::uint32_t, 4>& chance) {
-    const ItemNo item = kItems[chance[1] % kItems.size()];
+    const ItemNo item = items()[chance[1] % items().size()];
     const std::int64_t delta = static_cast<std::int64_t>(chance[2] % 7) - 3;
     const std::uint64_t change_id = changes_ + chance[3] % 2;  // Now and then an old one.
     changes_ += chance[3] % 2;
@@ -84,15 +100,45 @@ class GateWalk {
     made.sale = {static_cast<std::uint32_t>(1 + number % 2)};
     made.item = number % 2 == 1 ? ItemNo{70} : kItems[number / 2 % 3];
     made.units = static_cast<std::int32_t>(1 + number / 4 % 2);
+    if (has_numbers_ && number / 8 % 2 == 1) wish_numbers(made, number, variant);
     if (variant % 16 == 0) made.units += 1;
-    if (variant % 16 == 1) made.item = kItems[variant / 16 % kItems.size()];
+    if (variant % 16 == 1) made.item = items()[variant / 16 % items().size()];
     if (variant % 16 == 2) made.item = {9};
     made.retake = variant % 16 == 3;
     return made;
   }
+  static void wish_numbers(Claim& made, std::uint64_t number, std::uint32_t variant) {
+    made.item = made.sale == SaleNo{1} ? ItemNo{4} : ItemNo{71};
+    made.wish = static_cast<Wish>(1 + number / 16 % 3);
+    if (variant % 16 == 4) made.wish = static_cast<Wish>(variant / 16 % 4);
+    if (made.wish == Wish::units || made.wish == Wish::random) return;
+    if (variant % 16 == 6) ++number;
+    std::set<std::uint32_t> asked;
+    for (std::uint64_t i = 0; i <= number / 4 % 3; ++i) {
+      const std::uint32_t first = made.sale == SaleNo{1} ? kFirstAsked4 : kFirstAsked71;
+      asked.insert(first + static_cast<std::uint32_t>((number + i * 5) % 6));
+    }
+    if (variant % 16 == 7) asked.insert(variant / 16 % 2 == 0 ? 6 : 167);
+    made.numbers = *NumberList::from(std::vector(asked.begin(), asked.end()));
+    made.units = static_cast<std::int32_t>(asked.size());
+  }
+  /// Orders that chose their numbers by lot are adopted and ended with a list of somebody's numbers.
   Hold hold(const std::array<std::uint32_t, 4>& chance) const {
-    const Claim of = claim(chance[1], 5);
-    return {of.order, of.sale, of.item, of.units, of.buyer_key, chance[2] % 4 == 0, chance[2] % 8 != 1, of.buyer};
+    Claim of = claim(chance[1], 5);
+    if (of.wish == Wish::random) {
+      const std::uint32_t first = of.sale == SaleNo{1} ? kFirstAsked4 : kFirstAsked71;
+      of.numbers = *NumberList::from(std::vector{first + chance[2] % 6});
+      if (chance[2] % 5 != 0) of.units = 1;
+    }
+    return {.order = of.order,
+            .sale = of.sale,
+            .item = of.item,
+            .units = of.units,
+            .numbers = of.numbers,
+            .buyer_key = of.buyer_key,
+            .sold = chance[2] % 4 == 0,
+            .recorded = chance[2] % 8 != 1,
+            .buyer = of.buyer};
   }
   std::vector<Claim> claims(std::array<std::uint32_t, 4> chance) const {
     std::vector<Claim> made;
@@ -109,18 +155,29 @@ class GateWalk {
     return made;
   }
 
+  static std::string asked(const Claim& claim) {
+    return claim.numbers.is_empty() ? fmt::format("{}", claim.units) : text(claim.numbers);
+  }
+  static std::string told(const Verdict& verdict) {
+    return fmt::format("{} held={} may_return={} numbers={}", name(verdict.admission), verdict.units_held,
+                       verdict.may_return, text(verdict.numbers));
+  }
+  static std::string text(const NumberList& numbers) {
+    return fmt::format("[{}]", fmt::join(numbers.view().begin(), numbers.view().end(), ","));
+  }
+
   void reserve(const std::vector<Claim>& claims) {
     std::vector<Verdict> verdicts(claims.size());
     if (!gate_.reserve(claims, verdicts, kNever)) return differ("reserve failed");
     for (std::size_t i = 0; i < claims.size(); ++i) {
       const std::set<OrderId> standing = model_.orders_of(claims[i].sale, claims[i].buyer_key);
-      const Verdict wanted = model_.reserve(claims[i]);
       const Verdict& got = verdicts[i];
-      if (got.admission != wanted.admission || got.units_held != wanted.units_held ||
-          got.may_return != wanted.may_return) {
-        return differ(fmt::format("claim {} of {}: {} held={} may_return={} and not {} held={} may_return={}",
-                                  claims[i].order.low, claims[i].units, name(got.admission), got.units_held,
-                                  got.may_return, name(wanted.admission), wanted.units_held, wanted.may_return));
+      const Verdict wanted = model_.reserve(claims[i], got.numbers);
+      const bool is_same = got.admission == wanted.admission && got.units_held == wanted.units_held &&
+                           got.may_return == wanted.may_return && got.numbers == wanted.numbers;
+      if (!is_same) {
+        return differ(fmt::format("claim {} of {} in item {}: {} and not {}", claims[i].order.low, asked(claims[i]),
+                                  claims[i].item.value, told(got), told(wanted)));
       }
       const bool names_one = standing.contains(got.standing) || (standing.empty() && got.standing.is_none());
       if (got.admission == Admission::over_limit && !names_one) return differ("over_limit names a foreign order");
@@ -158,7 +215,30 @@ class GateWalk {
     last = *got;
   }
 
+  /// Each order has what the model says, and no number is in two of them.
+  void compare_holds() {
+    std::map<OrderId, Hold> left = model_.holds();
+    std::set<std::pair<ItemNo, std::uint32_t>> seen;
+    const auto listed = gate_.each_hold(
+        [&](const Hold& got) {
+          const auto wanted = left.find(got.order);
+          if (wanted == left.end()) return differ(fmt::format("order {} is held twice or for nobody", got.order.low));
+          if (got.item != wanted->second.item || got.units != wanted->second.units ||
+              got.numbers != wanted->second.numbers || got.sold != wanted->second.sold) {
+            return differ(fmt::format("order {} has {} {} and not {} {}", got.order.low, got.units, text(got.numbers),
+                                      wanted->second.units, text(wanted->second.numbers)));
+          }
+          for (const std::uint32_t number : got.numbers.view()) {
+            if (!seen.insert({got.item, number}).second) differ(fmt::format("number {} is in two orders", number));
+          }
+          left.erase(wanted);
+        },
+        kNever);
+    if (!listed || !left.empty()) differ(fmt::format("{} orders are not held", left.size()));
+  }
+
   Gate& gate_;
+  const bool has_numbers_;
   GateModel model_;
   std::map<ItemNo, Shelf> last_;
   std::uint64_t order_base_ = 1;

@@ -12,25 +12,19 @@ namespace {
 constexpr std::uint32_t kSoldBit = 0x8000;
 constexpr std::uint32_t kUnitsMask = 0x7fff;
 
-std::uint32_t packed(const HoldTable::Units& units) {
-  return static_cast<std::uint32_t>(units.item) << 16 | (units.sold ? kSoldBit : 0) |
-         static_cast<std::uint32_t>(units.units);
-}
-
 /// Seven eighths full at most, rounded so that a million holds stay within 32 bytes each; one slot is always vacant.
 std::uint64_t slots_for(std::uint64_t bound) { return std::max(bound * 8 / 7, bound + 1); }
 
 }  // namespace
 
 void HoldTable::Slots::move(std::size_t from, std::size_t to) const {
-  orders[to] = orders[from];
-  units[to] = units[from];
-  put_key(to, key(from, std::memory_order_relaxed));
+  fill(to, key(from, std::memory_order_relaxed), orders[from], contents(from));
 }
 
-void HoldTable::Slots::fill(std::size_t slot, std::uint64_t key, const OrderId& order, std::uint32_t word) const {
+void HoldTable::Slots::fill(std::size_t slot, std::uint64_t key, const OrderId& order, const Contents& contents) const {
   orders[slot] = order;
-  units[slot] = word;
+  units[slot] = contents.units;
+  if (!chains.is_empty()) chains[slot] = contents.chain;
   put_key(slot, key);
 }
 
@@ -51,31 +45,47 @@ void HoldTable::Slots::make_gap(std::size_t place) const {
   }
 }
 
-std::unique_ptr<HoldTable::Slots> HoldTable::make_slots(std::uint64_t bound) {
+HoldTable::Slots::Contents HoldTable::packed(const Units& units) {
+  const std::uint32_t word = static_cast<std::uint32_t>(units.item) << 16 | (units.sold ? kSoldBit : 0) |
+                             static_cast<std::uint32_t>(units.units);
+  return {word, units.chain};
+}
+
+std::unique_ptr<HoldTable::Slots> HoldTable::make_slots(std::uint64_t bound, bool with_chains) {
   auto slots = std::make_unique<Slots>();
   slots->capacity = static_cast<std::size_t>(slots_for(bound));
   slots->keys = ZeroedArray<std::uint64_t>(slots->capacity);
   slots->orders = ZeroedArray<OrderId>(slots->capacity);
   slots->units = ZeroedArray<std::uint32_t>(slots->capacity);
-  const bool complete = !slots->keys.is_empty() && !slots->orders.is_empty() && !slots->units.is_empty();
+  if (with_chains) slots->chains = ZeroedArray<std::uint32_t>(slots->capacity);
+  const bool complete = !slots->keys.is_empty() && !slots->orders.is_empty() && !slots->units.is_empty() &&
+                        slots->chains.is_empty() != with_chains;
   return complete ? std::move(slots) : nullptr;
 }
 
 bool HoldTable::make_room(std::uint64_t holds) {
   if (slots_ != nullptr && holds <= bound_) return true;
   const std::uint64_t bound = std::max(holds, bound_ + bound_ / 8);
-  std::unique_ptr<Slots> grown = make_slots(bound);
+  std::unique_ptr<Slots> grown = make_slots(bound, has_chains_);
   if (grown == nullptr) return false;
   if (slots_ != nullptr) copy_holds(*slots_, *grown);
   seen_.store(grown.get(), std::memory_order_release);
   if (slots_ != nullptr) {
     slots_->orders.clear();
     slots_->units.clear();
+    slots_->chains.clear();
   }
   slots_ = grown.get();
   bound_ = bound;
   generations_.push_back(std::move(grown));
   return true;
+}
+
+bool HoldTable::make_chains() {
+  if (has_chains_) return true;
+  slots_->chains = ZeroedArray<std::uint32_t>(slots_->capacity);
+  has_chains_ = !slots_->chains.is_empty();
+  return has_chains_;
 }
 
 void HoldTable::copy_holds(const Slots& from, const Slots& to) {
@@ -86,7 +96,7 @@ void HoldTable::copy_holds(const Slots& from, const Slots& to) {
     std::size_t at = home;
     while (!to.ends_at(at, to.key(at, std::memory_order_relaxed), home)) at = slot_after(at, to.capacity);
     to.make_gap(at);
-    to.fill(at, key, from.orders[slot], from.units[slot]);
+    to.fill(at, key, from.orders[slot], from.contents(slot));
   }
 }
 
@@ -114,8 +124,9 @@ void HoldTable::prefetch(BuyerKey buyer) const {
 }
 
 HoldTable::Units HoldTable::at(std::size_t slot) const {
-  const std::uint32_t word = slots_->units[slot];
-  return {static_cast<std::uint16_t>(word >> 16), static_cast<std::int32_t>(word & kUnitsMask), (word & kSoldBit) != 0};
+  const auto [word, chain] = slots_->contents(slot);
+  return {static_cast<std::uint16_t>(word >> 16), static_cast<std::int32_t>(word & kUnitsMask), (word & kSoldBit) != 0,
+          chain};
 }
 
 void HoldTable::insert(const Walk& walk, BuyerKey buyer, const OrderId& order, Units units) {
@@ -123,6 +134,7 @@ void HoldTable::insert(const Walk& walk, BuyerKey buyer, const OrderId& order, U
   const std::uint64_t key_there = slots_->key(walk.place, std::memory_order_relaxed);
   CHECK(buyer.value != 0 && slots_->ends_at(walk.place, key_there, home_slot(buyer.value, slots_->capacity)));
   CHECK(units.units >= 1 && static_cast<std::uint32_t>(units.units) <= kUnitsMask, "units={}", units.units);
+  CHECK(has_chains_ || units.chain == 0, "no room for the chain {}", units.chain);
   slots_->make_gap(walk.place);
   slots_->fill(walk.place, buyer.value, order, packed(units));
   ++size_;

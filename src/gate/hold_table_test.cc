@@ -62,6 +62,41 @@ TEST(HoldTable, TakesAsManyHoldsAsItHasRoomForAndNoMore) {
   EXPECT_DEATH(put(table, 4, 4), "3 holds in a table for 3");
 }
 
+TEST(HoldTable, AChainMovesWithItsHold) {
+  HoldTable table;
+  ASSERT_TRUE(table.make_room(10));
+  put(table, 1, 1);
+  EXPECT_EQ(table.bytes() % HoldTable::kBytesPerSlot, 0U);
+  ASSERT_TRUE(table.make_chains());
+  ASSERT_TRUE(table.make_chains());
+  const auto chain_of = [&](std::uint64_t buyer) { return table.at(table.walk({buyer}, {0, buyer}).slot).chain; };
+  EXPECT_EQ(chain_of(1), 0U) << "what was there before has none";
+  constexpr std::uint32_t kBuyers = 500;
+  for (std::uint32_t buyer = 2; buyer <= kBuyers; ++buyer) {
+    ASSERT_TRUE(table.make_room(table.size() + 1));
+    put(table, buyer, buyer, {0, 1, false, UINT32_MAX - buyer});
+  }
+  for (std::uint32_t buyer = 2; buyer <= kBuyers; buyer += 2) table.remove(table.walk({buyer}, {0, buyer}).slot);
+  for (std::uint32_t buyer = 3; buyer <= kBuyers; buyer += 2) {
+    table.mark_sold(table.walk({buyer}, {0, buyer}).slot);
+    ASSERT_EQ(chain_of(buyer), UINT32_MAX - buyer);
+  }
+  std::size_t met = 0;
+  table.each([&](BuyerKey buyer, const OrderId&, HoldTable::Units units) {
+    ++met;
+    EXPECT_EQ(units.chain, buyer.value == 1 ? 0 : UINT32_MAX - buyer.value);
+  });
+  EXPECT_EQ(met, table.size());
+  put(table, 2, 2);
+  EXPECT_EQ(chain_of(2), 0U) << "nothing is left of who was there before";
+}
+
+TEST(HoldTable, AChainNeedsRoom) {
+  HoldTable table;
+  ASSERT_TRUE(table.make_room(10));
+  EXPECT_DEATH(put(table, 1, 1, {0, 1, false, 7}), "no room for the chain 7");
+}
+
 TEST(HoldTable, AMillionHoldsTake32BytesEach) {
   HoldTable table;
   ASSERT_TRUE(table.make_room(1'000'000));

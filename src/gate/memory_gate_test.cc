@@ -1,17 +1,30 @@
 #include "gate/memory_gate.h"
 
 #include "gate/gate_conformance.h"
+#include "gate/gate_conformance_numbers.h"
 
+#include <array>
 #include <atomic>
+#include <map>
+#include <set>
 #include <thread>
+#include <utility>
 
 #include <rapidcheck.h>
 
 namespace weir {
 namespace {
 
-INSTANTIATE_TEST_SUITE_P(Memory, Gates,
-                         testing::Values(GateMaker{"memory", [] { return std::make_unique<MemoryGate>(); }}),
+/// Numbers drawn by lot are the same in every run.
+std::unique_ptr<MemoryGate> make_gate() {
+  static SeededRandom random{1};
+  random = SeededRandom{20261201};
+  return std::make_unique<MemoryGate>(random);
+}
+const GateMaker kMaker{"memory", make_gate};
+
+INSTANTIATE_TEST_SUITE_P(Memory, Gates, testing::Values(kMaker), [](const auto& maker) { return maker.param.adapter; });
+INSTANTIATE_TEST_SUITE_P(Memory, NumberGates, testing::Values(kMaker),
                          [](const auto& maker) { return maker.param.adapter; });
 
 constexpr Deadline kNever{INT64_MAX};
@@ -47,6 +60,126 @@ TEST(MemoryGate, B006_AnyCallsShrinkToTheSmallestThatDifferFromTheModel) {
       if (!walk.step(chance)) RC_FAIL(walk.difference());
     }
   }));
+}
+
+/// Says where what other threads read, or what a random wish finds, differs from what the orders have.
+std::string difference_of(MemoryGate& gate, std::span<const ItemNo> items) {
+  std::map<ItemNo, std::set<std::uint32_t>> taken;
+  const auto listed = gate.each_hold(
+      [&](const Hold& hold) { taken[hold.item].insert(hold.numbers.view().begin(), hold.numbers.view().end()); },
+      kNever);
+  EXPECT_TRUE(listed);
+  std::vector<std::uint64_t> words(NumberBoard::kPageWords);
+  for (const ItemNo item : items) {
+    const auto range = gate.numbers().item(item);
+    if (!range) return fmt::format("item {} shows no numbers", item.value);
+    std::int64_t free = 0;
+    const auto pages = static_cast<std::uint32_t>((range->total + kNumberPageBits - 1) / kNumberPageBits);
+    for (std::uint32_t page = 0; page < pages; ++page) {
+      const auto read = gate.numbers().read(item, page, words);
+      for (std::uint32_t at = 0; at < read->count; ++at) {
+        const bool is_free = (words[at / 64] >> (at % 64) & 1) != 0;
+        free += is_free;
+        if (is_free == taken[item].contains(read->first + at))
+          return fmt::format("item {}: number {} is shown as {}", item.value, read->first + at, is_free);
+      }
+    }
+    if (free != gate.shelf(item, kNever)->free || free != gate.shelves().read(item).free)
+      return fmt::format("item {}: {} numbers are free, {} units", item.value, free, gate.shelf(item, kNever)->free);
+  }
+  return {};
+}
+
+constexpr std::array kNumberedOfWalk{ItemNo{4}, ItemNo{71}};
+
+TEST(MemoryGate, F76_BitsChainsAndShelfAgreeAfterEveryCall) {
+  for (std::uint64_t seed = 101; seed <= 110; ++seed) {
+    const auto gate = make_gate();
+    SeededRandom chance(seed);
+    GateWalk walk(*gate, GateWalk::Stock::mixed);
+    for (int step = 0; step < 500; ++step) {
+      const std::uint64_t a = chance.draw();
+      const std::uint64_t b = chance.draw();
+      const auto word = [](std::uint64_t of, int half) { return static_cast<std::uint32_t>(of >> (32 * half)); };
+      ASSERT_TRUE(walk.step({word(a, 0), word(a, 1), word(b, 0), word(b, 1)})) << seed << ": " << walk.difference();
+      ASSERT_EQ(difference_of(*gate, kNumberedOfWalk), "") << "seed " << seed << " step " << step;
+    }
+  }
+}
+
+TEST(MemoryGate, F76_AnyCallsOnNumbersShrinkToTheSmallestThatDifferFromTheModel) {
+  EXPECT_TRUE(
+      rc::check("a gate of numbers and its model agree", [](const std::vector<std::array<std::uint32_t, 4>>& chances) {
+        const auto gate = make_gate();
+        GateWalk walk(*gate, GateWalk::Stock::mixed);
+        for (const auto& chance : chances) {
+          if (!walk.step(chance)) RC_FAIL(walk.difference());
+        }
+        RC_ASSERT(difference_of(*gate, kNumberedOfWalk).empty());
+      }));
+}
+
+TEST(MemoryGate, AGateWithoutChanceSellsNoNumbers) {
+  MemoryGate gate;
+  const GateItem numbered{{1}, 10, true, 1};
+  const auto refused = gate.open({{1}, 1, true}, {&numbered, 1}, kNever);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().failure, Failure::unfit);
+  open(gate, 10);
+  EXPECT_EQ(gate.numbers().item({1}), std::nullopt);
+}
+
+TEST(MemoryGate, NumbersCostTheHoldsOfOtherSalesNothing) {
+  const auto gate = make_gate();
+  open(*gate, 100);
+  const GateItem numbered{{2}, 100, true, 1};
+  ASSERT_TRUE(gate->open({{2}, 1, true}, {&numbered, 1}, kNever));
+  EXPECT_EQ(admission(*gate, claim_of(1)), Admission::admitted);
+  Claim drawn = claim_of(1);
+  drawn.sale = {2};
+  drawn.item = {2};
+  drawn.wish = Wish::random;
+  EXPECT_EQ(admission(*gate, drawn), Admission::admitted);
+  EXPECT_DOUBLE_EQ(gate->bytes_per_hold({1}) * 32, gate->bytes_per_hold({2}) * 28);
+}
+
+TEST(MemoryGate, AVersionOfAPageGrowsWithItsNumbersAlone) {
+  const auto gate = make_gate();
+  const GateItem numbered{{1}, 3 * kNumberPageBits, true, 10};
+  ASSERT_TRUE(gate->open({{1}, 5, true}, {&numbered, 1}, kNever));
+  const auto versions = [&] {
+    return std::array{*gate->numbers().version({1}, 0), *gate->numbers().version({1}, 1),
+                      *gate->numbers().version({1}, 2)};
+  };
+  auto last = versions();
+  const auto grown = [&] {
+    const auto before = std::exchange(last, versions());
+    return std::array{last[0] > before[0], last[1] > before[1], last[2] > before[2]};
+  };
+  Claim claim = claim_of(1, 3);
+  claim.wish = Wish::named;
+  claim.numbers = *NumberList::from(std::array{10U, 11U, 10 + 2 * kNumberPageBits});
+  EXPECT_EQ(admission(*gate, claim), Admission::admitted);
+  EXPECT_EQ(grown(), (std::array{true, false, true}));
+  EXPECT_EQ(admission(*gate, claim), Admission::repeated);
+  Claim refused = claim;
+  refused.order = {9, 9};
+  refused.buyer_key = {9};
+  EXPECT_EQ(admission(*gate, refused), Admission::number_taken);
+  const Hold hold = hold_of(1, 3);
+  ASSERT_TRUE(gate->sell({&hold, 1}, kNever));
+  EXPECT_EQ(grown(), (std::array{false, false, false})) << "nothing became free or taken";
+  ASSERT_EQ(gate->release({&hold, 1}, kNever), 3);
+  EXPECT_EQ(grown(), (std::array{true, false, true}));
+  refused.wish = Wish::random;
+  refused.units = 1;
+  EXPECT_EQ(admission(*gate, refused), Admission::admitted);
+  EXPECT_NE(grown(), (std::array{false, false, false}));
+  Hold adopted = hold_of(3, 1);
+  adopted.numbers = *NumberList::from(std::array{11 + kNumberPageBits});
+  static_cast<void>(grown());
+  ASSERT_TRUE(gate->adopt({&adopted, 1}, kNever));
+  EXPECT_EQ(grown(), (std::array{false, true, false}));
 }
 
 TEST(MemoryGate, AMillionKnownBuyersCostAtMost32BytesEach) {

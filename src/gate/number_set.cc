@@ -4,6 +4,7 @@
 #include "config/limits.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 
 namespace weir {
@@ -57,7 +58,8 @@ bool NumberSet::is_free(std::size_t place) const {
 }
 
 void NumberSet::count(std::size_t place, int change) {
-  words_[place / kWordBits] ^= std::uint64_t{1} << (place % kWordBits);
+  std::uint64_t& word = words_[place / kWordBits];
+  std::atomic_ref(word).store(word ^ std::uint64_t{1} << (place % kWordBits), std::memory_order_relaxed);
   blocks_[place / kBlockBits] = static_cast<std::uint16_t>(blocks_[place / kBlockBits] + change);
   groups_[place / kGroupBits] = static_cast<std::uint16_t>(groups_[place / kGroupBits] + change);
   stripes_[place / kStripeBits] += static_cast<std::uint32_t>(change);
@@ -112,6 +114,11 @@ bool NumberSet::take_random(std::span<std::uint32_t> places, Random& random) {
   for (std::uint32_t& place : places) place = static_cast<std::uint32_t>(select(place));
   for (const std::uint32_t place : places) count(place, -1);
   return true;
+}
+
+std::uint64_t NumberSet::word(std::size_t at) const {
+  // An atomic view needs a word that it could write; the words themselves are not const.
+  return std::atomic_ref(const_cast<std::uint64_t&>(words_[at])).load(std::memory_order_relaxed);
 }
 
 std::size_t NumberSet::bytes() const {

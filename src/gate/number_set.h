@@ -16,7 +16,7 @@ namespace weir {
 /// depend on how full the item is. 10,000,000 numbers take 1.27 MB.
 ///
 /// Invariants: each count is the sum of what it covers; bits beyond size() are never set.
-/// Threads: one owner. Blocking: never. Memory is taken by the constructor only.
+/// Threads: one owner; `word` from any, without a lock. Blocking: never. Memory is taken by the constructor only.
 class NumberSet {
  public:
   static constexpr std::size_t kNone = SIZE_MAX;
@@ -42,8 +42,9 @@ class NumberSet {
   /// ascending order. Takes all or, when fewer are free, none and returns false. Requires at most kUnitsPerClaimMax.
   [[nodiscard]] bool take_random(std::span<std::uint32_t> places, Random& random);
 
-  /// The bits, 64 a word, the lowest place first in the lowest bit.
-  [[nodiscard]] std::span<const std::uint64_t> words() const { return words_; }
+  /// The bits of places 64 x at and on, the lowest in the lowest bit. Requires: at x 64 < size(). Relaxed: what it is
+  /// compared with orders it. See `NumberBoard`.
+  [[nodiscard]] std::uint64_t word(std::size_t at) const;
 
   [[nodiscard]] std::size_t bytes() const;
 
