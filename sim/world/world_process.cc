@@ -118,7 +118,8 @@ bool World::try_boot() {
       spy_ = std::move(*reader);
   }
   parts.gateways.emplace("sandbox", &network_);
-  parts.number_random = std::make_unique<SeededRandom>(process_random_->next());
+  // Its own, so that what else a seed decides does not depend on numbers.
+  parts.gate_random = std::make_unique<SeededRandom>(options_.seed + generation_);
   parts.reactors = static_cast<std::size_t>(swarm_.reactors);
   parts.buyer_hash = {process_random_->next(), process_random_->next()};
   parts.rings = {.claims = static_cast<std::size_t>(swarm_.claim_ring),

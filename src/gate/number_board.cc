@@ -42,6 +42,13 @@ const NumberBoard::Shown* NumberBoard::find(ItemNo item) const {
   return entry == nullptr ? nullptr : entry->shown.load(std::memory_order_acquire);
 }
 
+bool NumberBoard::is_free(ItemNo item, std::uint32_t number) const {
+  const Shown* const shown = find(item);
+  if (shown == nullptr || number < shown->first || number - shown->first >= shown->set.size()) return false;
+  const std::size_t place = number - shown->first;
+  return (shown->set.word(place / kWordBits) >> place % kWordBits & 1) != 0;
+}
+
 std::optional<NumberRange> NumberBoard::item(ItemNo item) const {
   const Shown* const shown = find(item);
   if (shown == nullptr) return std::nullopt;

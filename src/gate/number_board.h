@@ -46,6 +46,9 @@ class NumberBoard {
   /// These numbers have been taken or put back. Requires: of an added item, ascending.
   void changed(ItemNo item, std::span<const std::uint32_t> numbers);
 
+  [[nodiscard]] bool has(ItemNo item) const { return find(item) != nullptr; }
+  /// Whether the number is free at this moment. False for what is no number of the item.
+  [[nodiscard]] bool is_free(ItemNo item, std::uint32_t number) const;
   /// Null for an item without numbers.
   [[nodiscard]] std::optional<NumberRange> item(ItemNo item) const;
   /// Null for an item without numbers, and past its last page.
