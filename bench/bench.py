@@ -10,12 +10,13 @@ from pathlib import Path
 
 import distributed_rows
 import figures
+import numbered_rows
 import servers
 from distributed_rows import Skipped
 from figures import Row, effort
 from machine import description
 
-FIGURES = {**figures.FIGURES, **distributed_rows.FIGURES}
+FIGURES = {**figures.FIGURES, **numbered_rows.FIGURES, **distributed_rows.FIGURES}
 GROUPS = {"distributed": distributed_rows.NAMES}
 
 
