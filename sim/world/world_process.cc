@@ -111,6 +111,8 @@ bool World::try_boot() {
     else
       spy_ = std::move(*reader);
   }
+  // Its own, so that what else a seed decides does not depend on numbers.
+  parts.gate_random = std::make_unique<SeededRandom>(options_.seed + generation_);
   parts.gateways.emplace("sandbox", &network_);
   parts.reactors = static_cast<std::size_t>(swarm_.reactors);
   parts.buyer_hash = {process_random_->next(), process_random_->next()};

@@ -24,7 +24,7 @@ GateSale gate_sale(const Sale& sale) {
 }  // namespace
 
 Engine::Engine(EngineParts parts, const Clock& clock)
-    : parts_(std::move(parts)), clock_(clock), queue_(parts_.queue_size) {
+    : parts_(std::move(parts)), clock_(clock), gate_(*parts_.gate_random), queue_(parts_.queue_size) {
   if (parts_.front_gate) front_gate_ = parts_.front_gate(gate_);
   Gate& gate = front_gate_ ? *front_gate_ : gate_;
   writer_ =

@@ -23,6 +23,7 @@ namespace weir {
 
 /// What an engine is made of; each part was opened by `wiring`.
 struct EngineParts {
+  std::unique_ptr<Random> gate_random;    // Required. Draws numbers: nobody may guess them.
   std::unique_ptr<Random> ledger_random;  // The ledger's, if it needs one that lives as long.
   std::unique_ptr<Ledger> ledger;
   std::unique_ptr<LedgerReader> own_reader;  // Catalog and rebuild; the writer's thread.

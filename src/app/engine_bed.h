@@ -36,6 +36,7 @@ class EngineBed {
       else
         parts.pool_readers.push_back(std::move(*reader));
     }
+    parts.gate_random = std::make_unique<SeededRandom>(1);
     parts.buyer_hash = {1, 2};
     parts.rings = {.claims = 256, .answers = 1024, .returns = 256};
     parts.refund_due = [] {};

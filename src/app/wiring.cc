@@ -101,6 +101,7 @@ Result<std::unique_ptr<Seller>> open_engine(const Settings& settings, const Syst
   if (!ledger) return std::unexpected(ledger.error());
   parts.ledger = std::move(*ledger);
   parts.ledger_random = std::move(random);
+  parts.gate_random = std::make_unique<SystemRandom>();
   for (std::size_t i = 0; i < kPoolThreads + 1; ++i) {
     auto reader = open_reader(settings, clock);
     if (!reader) return std::unexpected(reader.error());
