@@ -117,6 +117,8 @@ bool World::try_boot() {
     else
       spy_ = std::move(*reader);
   }
+  // Its own, so that what else a seed decides does not depend on numbers.
+  parts.gate_random = std::make_unique<SeededRandom>(options_.seed + generation_);
   parts.gateways.emplace("sandbox", &network_);
   // Its own, so that what else a seed decides does not depend on numbers.
   parts.gate_random = std::make_unique<SeededRandom>(options_.seed + generation_);
