@@ -408,6 +408,18 @@ TEST_F(SqliteLedgerTest, F76_TheAuditFindsEveryKindOfBrokenNumber) {
   }
 }
 
+TEST_F(SqliteLedgerTest, F76_ANumberIsFreedOnlyByTheOrderItIsKeptFor) {
+  ASSERT_EQ(LedgerScene::changed(scene.ledger().create_sale(scene.sale_draft("drop", 2))), Changed::done);
+  ASSERT_EQ(LedgerScene::changed(scene.ledger().add_item(LedgerScene::numbered_draft("seat", 10, 100))), Changed::done);
+  const Claim claim = scene.claim_numbers("ann", {100, 101});
+  ASSERT_EQ(scene.record(claim).recording, Recording::recorded);
+  ASSERT_EQ(run_sql("UPDATE flash_sale_number SET order_id = zeroblob(16) WHERE number = 101"), SQLITE_OK);
+  ASSERT_EQ(scene.settle(LedgerScene::cancel(claim.order, "ann")).settled, Settled::done);
+  EXPECT_EQ(*bed.reader().owner_of({1}, 100), std::nullopt);
+  EXPECT_EQ(*bed.reader().owner_of({1}, 101), OrderId{}) << "an audit tells of it; nobody buys the seat meanwhile";
+  EXPECT_EQ(scene.record(scene.claim_numbers("ben", {101})).recording, Recording::number_taken);
+}
+
 TEST_F(SqliteLedgerTest, TheAuditAddsUpNumberedItemsToo) {
   ASSERT_EQ(LedgerScene::changed(scene.ledger().create_sale(scene.sale_draft("drop"))), Changed::done);
   ASSERT_EQ(LedgerScene::changed(scene.ledger().add_item(LedgerScene::numbered_draft("seat", 10, 100))), Changed::done);
