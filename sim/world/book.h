@@ -17,7 +17,7 @@ struct Paper {
   std::size_t buyer = 0;
   std::size_t item = 0;
   std::int32_t units = 0;
-  NumberList numbers;            // As the 202 named them.
+  NumberList numbers{};            // As the 202 named them.
   std::uint64_t generation = 0;  // Of the process that was asked last.
   bool is_open = false;          // Asked, and no answer that settles it.
   bool is_acknowledged = false;  // 202 was sent.

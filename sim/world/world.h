@@ -97,7 +97,7 @@ class World {
     std::size_t item = 0;
     std::int32_t units = 1;
     Wish wish = Wish::units;
-    NumberList numbers;
+    NumberList numbers{};
     std::string key;  // Empty: none.
     std::int64_t retries_left = 0;
     bool is_last_test = false;

@@ -25,7 +25,7 @@ struct Claim {
   ItemNo item;
   Wish wish = Wish::units;
   std::int32_t units = 1;  // 1 to kUnitsPerClaimMax. Once admitted: how many it got.
-  NumberList numbers;      // `named` and `partial`: what is asked for. Once admitted: what it got.
+  NumberList numbers{};    // `named` and `partial`: what is asked for. Once admitted: what it got.
   bool retake =
       false;           // Late money takes the units of an order that ended once more; phase and `ended` do not stop it.
   bool keyed = false;  // The id was derived from an Idempotency-Key: an order that ended may bear it.

@@ -89,8 +89,8 @@ struct Order {
   ItemNo item;
   std::string buyer;
   std::int32_t units = 0;
-  NumberList numbers;  // Of numbered stock; they stay when the order has ended.
-  Money amount;        // Frozen when recorded.
+  NumberList numbers{};  // Of numbered stock; they stay when the order has ended.
+  Money amount;          // Frozen when recorded.
   OrderStatus status = OrderStatus::pending;
   std::string reason;  // Why it ended, when that is not said by the status.
   RequestDigest digest;

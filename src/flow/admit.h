@@ -52,9 +52,9 @@ struct ClaimAnswer {
   ItemNo item;
   std::int32_t units = 0;
   std::int32_t units_held = 0;
-  NumberList numbers;  // `accepted`: what the order has.
-  NumberList asked;    // `partial` claims: all that was asked for.
-  OrderId order;       // Of the claim; `over_limit`: the standing order.
+  NumberList numbers{};  // `accepted`: what the order has.
+  NumberList asked{};    // `partial` claims: all that was asked for.
+  OrderId order;         // Of the claim; `over_limit`: the standing order.
   RequestDigest digest;
   Instant pay_by;
   OrderStatus status = OrderStatus::pending;
@@ -119,8 +119,8 @@ class Admit {
  private:
   static constexpr std::size_t kWaitersMax = 4;  // Repeats of one claim that wait for the same commit.
   struct Pending {
-    Claim claim;       // With what it got.
-    NumberList asked;  // `partial` claims: all that was asked for.
+    Claim claim;         // With what it got.
+    NumberList asked{};  // `partial` claims: all that was asked for.
     std::array<Ticket, kWaitersMax> waiters;
     std::size_t waiter_count = 0;
   };

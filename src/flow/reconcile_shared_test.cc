@@ -99,8 +99,10 @@ class HoldingGate final : public ScriptedGate {
   }
 
   void take(const Claim& claim, bool is_recorded) {
-    holds[claim.order] = {.hold = {.claim = claim, .kind = HoldKind::claim, .sold = false, .recorded = is_recorded},
-                          .since = clock_.ticks()};
+    One& one = holds[claim.order];
+    one.hold.claim = claim;
+    one.hold.recorded = is_recorded;
+    one.since = clock_.ticks();
     shelf_now.held += claim.units;
     shelf_now.free -= claim.units;
     ++shelf_now.version;

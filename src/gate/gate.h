@@ -50,7 +50,7 @@ struct Verdict {
   OrderId standing;             // `over_limit`: an order that the buyer holds, if he holds any.
   std::int32_t units_held = 0;  // `over_limit`: what the buyer holds in this sale.
   bool may_return = false;      // `sold_out`: unpaid orders hold units of the item.
-  NumberList numbers;           // `admitted` of numbered stock: what was taken. `number_taken`: which are not free.
+  NumberList numbers{};         // `admitted` of numbered stock: what was taken. `number_taken`: which are not free.
   bool recorded = false;        // `repeated`, of a shared gate: the ledger has it, so it is not published again.
 };
 

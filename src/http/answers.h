@@ -55,8 +55,8 @@ struct Accepted {
   OrderId order;
   OrderStatus status = OrderStatus::pending;
   std::int32_t units = 1;
-  NumberList numbers;
-  NumberList taken;  // Asked for in part: what could not be had.
+  NumberList numbers{};
+  NumberList taken{};  // Asked for in part: what could not be had.
   Money amount;
   Instant pay_by;
 };

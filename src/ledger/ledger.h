@@ -159,7 +159,7 @@ struct Ended {
   SaleNo sale;
   ItemNo item;
   std::int32_t units = 0;
-  NumberList numbers;
+  NumberList numbers{};
   std::string buyer;
 };
 
