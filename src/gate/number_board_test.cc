@@ -98,28 +98,34 @@ TEST(NumberBoard, AChangeGrowsTheVersionsOfItsPagesOnce) {
 
 TEST(NumberBoard, AVersionNeverClaimsMoreThanTheBitsShow) {
   // Number i is taken by the change that makes version i + 2: who reads version v sees v - 1 numbers gone.
+  constexpr std::uint32_t kRounds = 10;
   NumberBoard board;
-  NumberSet set{kPage};
-  board.add({1}, 1, set);
-  std::atomic<bool> is_done{false};
+  std::vector<NumberSet> sets(kRounds, NumberSet{kPage});
+  for (std::uint32_t round = 0; round < kRounds; ++round) board.add({1 + round}, 1, sets[round]);
+  std::atomic<std::uint32_t> reading{0};  // The item whose pages are being read; the writer waits for it.
   std::atomic<int> wrong{0};
   std::thread reader([&] {
     auto words = page_room();
-    std::uint64_t last = 0;
-    while (!is_done.load()) {
-      const auto page = board.read({1}, 0, words);
-      if (page->version < last || lowest_free(words) < page->version - 1) ++wrong;
-      last = page->version;
+    for (std::uint32_t item = 1; item <= kRounds; ++item) {
+      std::uint64_t last = 0;
+      while (last <= kPage) {
+        const auto page = board.read({item}, 0, words);
+        if (page->version < last || lowest_free(words) < page->version - 1) ++wrong;
+        last = page->version;
+        reading.store(item);
+      }
     }
   });
-  for (std::uint32_t place = 0; place < kPage; ++place) {
-    ASSERT_TRUE(set.take(place));
-    board.changed({1}, std::array{place + 1});
+  for (std::uint32_t round = 0; round < kRounds; ++round) {
+    while (reading.load() != round + 1) std::this_thread::yield();
+    for (std::uint32_t place = 0; place < kPage; ++place) {
+      if (!sets[round].take(place)) ++wrong;
+      board.changed({1 + round}, std::array{place + 1});
+    }
   }
-  is_done.store(true);
   reader.join();
   EXPECT_EQ(wrong.load(), 0);
-  EXPECT_EQ(board.version({1}, 0), kPage + 1);
+  EXPECT_EQ(board.version({kRounds}, 0), kPage + 1);
 }
 
 TEST(NumberBoard, F76_ReadersOfAGateSeeItsNumbersWhileItSells) {
