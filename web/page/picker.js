@@ -9,7 +9,7 @@ import { ask } from './views.js';
 
 const kGapPx = 4; // Between cells, as the style sheet has it.
 const kCellMinPx = 44;
-const kPadPx = 10; // Of a cell, both sides together.
+const kPadPx = 7; // Of a cell, both sides together.
 const kGapMs = { O1: 4_000, O5: 10_000 }; // How often the shown page is asked for; not at all on other screens.
 const kStaleMs = 10_000;
 const kTypingMs = 250; // A number is asked for when the typing rests.
@@ -27,6 +27,7 @@ class Shelf {
     this.columns = 5;
     this.version = 0; // Changes with every page that says something new.
     this.hasMoved = false;
+    this.found = null; // The number that is typed into the field.
     this.said = ''; // Why the last press did nothing.
     this.pages = new Map();
     this.coming = new Map();
@@ -75,6 +76,9 @@ class Shelf {
   #shownPages() {
     const { from, to } = this.window;
     return [...new Set([pageOf(from, this.range), pageOf(to, this.range)])];
+  }
+  get isStale() {
+    return model.screen === 'O1' && this.ageMs > kStaleMs;
   }
   /// Of the oldest page that is shown; one that is not there yet has none.
   get ageMs() {
@@ -227,6 +231,7 @@ function findPart(shelf) {
     field,
     update() {
       const text = field.value.trim();
+      shelf.found = meant();
       setText(found, text === '' ? '' : foundText(shelf, meant(), text));
       setAttribute(field, 'aria-invalid', text !== '' && meant() === null ? 'true' : null);
     },
@@ -301,7 +306,8 @@ function pagerPart(shelf) {
       for (let number = from; number <= to; ++number) free += shelf.page(number)?.isFree(number) ? 1 : 0;
       const range = t('pick.range', { from: shelf.label(from), to: shelf.label(to) });
       const isKnown = shelf.page(from) && shelf.page(to);
-      setText(where, `${range} · ${isKnown ? t('pick.free', { n: free }) : t('pick.unknown')}`);
+      const age = shelf.isStale && t('avail.age', { n: Math.floor(shelf.ageMs / 1000) });
+      setText(where, `${range} · ${age || (isKnown ? t('pick.free', { n: free }) : t('pick.unknown'))}`);
       setAttribute(earlier, 'aria-disabled', from === shelf.range.first ? 'true' : null);
       setAttribute(later, 'aria-disabled', to === shelf.range.last ? 'true' : null);
       next.hidden = !isKnown || free > 0;
@@ -370,11 +376,10 @@ function gridPart(shelf, toField) {
     update() {
       if (cells.length === 0) return;
       const { from, to } = shelf.window;
-      const isStale = shelf.ageMs > kStaleMs && model.screen === 'O1';
-      const key = [from, to, shelf.columns, shelf.cursor, shelf.version, shelf.picks.version, isStale].join();
+      const key = [from, to, shelf.columns, shelf.cursor, shelf.version, shelf.picks.version, shelf.found].join();
+      root.classList.toggle('stale', shelf.isStale);
       if (key === painted) return;
       painted = key;
-      root.classList.toggle('stale', isStale);
       paint(shelf, grid, cells);
     },
   };
@@ -395,6 +400,7 @@ function paint(shelf, grid, cells) {
     setText(button, label);
     setAttribute(button, 'class', state);
     setAttribute(button, 'aria-label', t(`cell.${state}`, { label }));
+    setAttribute(button, 'aria-current', number === shelf.found ? 'true' : null);
     setAttribute(button, 'aria-pressed', String(state === 'mine'));
     setAttribute(button, 'aria-disabled', state === 'taken' || state === 'unknown' ? 'true' : null);
     setAttribute(button, 'tabindex', number === shelf.cursor ? '0' : '-1');
@@ -404,7 +410,9 @@ const legend = () =>
   h(
     'p',
     { class: 'legend small muted', 'aria-hidden': 'true' },
-    ...['free', 'mine', 'taken'].map((state) => h('span', {}, h('i', { class: state }), t(`legend.${state}`))),
+    ...['free', 'mine', 'taken'].map((state) =>
+      h('span', {}, h('i', { class: state }, state === 'mine' && '✓'), t(`legend.${state}`)),
+    ),
   );
 
 /// What is picked, what of it was lost, and what it costs.

@@ -67,7 +67,7 @@ const texts = {
   'pick.is_taken_next': '{label} is taken. The next free one is {next}.',
   'pick.is_none': '“{label}” is not a number of this item. It has {first} to {last}.',
   'pick.random': ['Buy a random one', 'Buy {n} random ones'],
-  'pick.random_many': 'No wish? We pick from what is free.',
+  'pick.random_many': 'No wish? We pick from what is free:',
   'pick.range': '{from} to {to}',
   'pick.grid': 'Numbers {from} to {to}',
   'pick.free': ['{n} free', '{n} free'],
