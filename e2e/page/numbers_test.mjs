@@ -28,14 +28,18 @@ describe('labels', () => {
     assert.equal(labels.label(7), 'A-007');
     assert.equal(labels.label(4217), 'A-4217');
     assert.equal(labels.widest, 'A-5000');
-    for (const text of ['A-007', 'a-007', 'A007', 'a 7', '7', '007', ' A - 007 ']) assert.equal(labels.find(text), 7, text);
+    for (const text of ['A-007', 'a-007', 'A007', 'a 7', '7', '007', ' A - 007 '])
+      assert.equal(labels.find(text), 7, text);
     for (const text of ['B-007', 'A', 'A-', '', 'A-7.5', 'A-5001', '0', '-7x'])
       assert.equal(labels.find(text), null, text);
   });
 
   test('RowsWithSeats', () => {
     const labels = new Labels('A:12,B:14', kHall);
-    assert.deepEqual([1, 12, 13, 26].map((n) => labels.label(n)), ['A-1', 'A-12', 'B-1', 'B-14']);
+    assert.deepEqual(
+      [1, 12, 13, 26].map((n) => labels.label(n)),
+      ['A-1', 'A-12', 'B-1', 'B-14'],
+    );
     assert.equal(labels.widest, 'A-12');
     assert.equal(labels.isPlain, false);
     for (const text of ['B-1', 'b1', 'B 1', 'B-01', '13']) assert.equal(labels.find(text), 13, text);
@@ -63,7 +67,11 @@ describe('labels', () => {
   });
 
   test('EveryLabelFindsItsNumber', () => {
-    for (const [text, range] of [['A-###', { first: 0, last: 1200 }], ['A:12,B:14', kHall], ['2026-##', kHall]]) {
+    for (const [text, range] of [
+      ['A-###', { first: 0, last: 1200 }],
+      ['A:12,B:14', kHall],
+      ['2026-##', kHall],
+    ]) {
       const labels = new Labels(text, range);
       for (let n = range.first; n <= range.last; ++n) assert.equal(labels.find(labels.label(n)), n, labels.label(n));
     }
@@ -98,7 +106,8 @@ describe('pages of availability', () => {
       const bits = new Uint8Array(8192);
       bits[place >> 3] = 0x80 >> (place & 7);
       const page = NumberPage.read(bits, 1, 65_536);
-      for (const from of [-5, 1, place, place + 1]) assert.equal(page.nextFree(from), place + 1, `${place} from ${from}`);
+      for (const from of [-5, 1, place, place + 1])
+        assert.equal(page.nextFree(from), place + 1, `${place} from ${from}`);
       assert.equal(page.nextFree(place + 2), null);
     }
   });
@@ -128,8 +137,14 @@ describe('picks', () => {
 
   test('WhatOthersTookIsMarkedOnceAndMakesRoom', () => {
     const picks = new Picks([3, 7, 42]);
-    assert.deepEqual(picks.lose((n) => n === 7 || n === 8), [7]);
-    assert.deepEqual(picks.lose((n) => n === 7), []);
+    assert.deepEqual(
+      picks.lose((n) => n === 7 || n === 8),
+      [7],
+    );
+    assert.deepEqual(
+      picks.lose((n) => n === 7),
+      [],
+    );
     assert.deepEqual([picks.mine, picks.gone], [[3, 42], [7]]);
     assert.equal(picks.add(9, 3), true);
     picks.drop(7);
@@ -151,13 +166,34 @@ describe('picks', () => {
       act();
       return picks.version !== before;
     };
-    assert.equal(changes(() => picks.add(1, 1)), true);
-    assert.equal(changes(() => picks.add(1, 1)), false);
-    assert.equal(changes(() => picks.add(2, 1)), false);
-    assert.equal(changes(() => picks.lose(() => false)), false);
-    assert.equal(changes(() => picks.lose(() => true)), true);
-    assert.equal(changes(() => picks.drop(5)), false);
-    assert.equal(changes(() => picks.drop(1)), true);
+    assert.equal(
+      changes(() => picks.add(1, 1)),
+      true,
+    );
+    assert.equal(
+      changes(() => picks.add(1, 1)),
+      false,
+    );
+    assert.equal(
+      changes(() => picks.add(2, 1)),
+      false,
+    );
+    assert.equal(
+      changes(() => picks.lose(() => false)),
+      false,
+    );
+    assert.equal(
+      changes(() => picks.lose(() => true)),
+      true,
+    );
+    assert.equal(
+      changes(() => picks.drop(5)),
+      false,
+    );
+    assert.equal(
+      changes(() => picks.drop(1)),
+      true,
+    );
   });
 });
 
@@ -189,7 +225,8 @@ describe('the grid', () => {
     assert.equal(after('PageDown', 17), 117);
     assert.equal(after('PageUp', 117), 17);
     for (const key of ['ArrowLeft', 'ArrowUp', 'PageUp', 'Home']) assert.equal(after(key, 1), 1, key);
-    for (const key of ['ArrowRight', 'ArrowDown', 'PageDown', 'End']) assert.equal(after(key, 1_000_000), 1_000_000, key);
+    for (const key of ['ArrowRight', 'ArrowDown', 'PageDown', 'End'])
+      assert.equal(after(key, 1_000_000), 1_000_000, key);
     assert.equal(after('Enter', 5), null);
   });
 });

@@ -16,6 +16,7 @@ import {
   press,
   quit,
   screenOf,
+  shoot,
   text,
   visit,
 } from './browser.mjs';
@@ -265,7 +266,10 @@ describe('choosing', () => {
     await page.reload();
     await at(page, 'O1');
     assert.equal(await page.locator('.grid').count(), 0);
-    assert.deepEqual(loaded.filter((url) => /picker|numbers/.test(url)), []);
+    assert.deepEqual(
+      loaded.filter((url) => /picker|numbers/.test(url)),
+      [],
+    );
     await page.locator('#buy').click();
     await at(page, 'R1');
     assert.deepEqual(bodies(), [{}]);
@@ -398,7 +402,7 @@ describe('numbers that others take', () => {
     stub.purchases = [
       async (x, claim) => {
         const { status, body, headers } = claim();
-        await pause(6500); // The next refresh sees his own numbers as taken.
+        await pause(5000); // The refresh that comes meanwhile sees his own numbers as taken.
         x.send(status, body, headers);
       },
     ];
@@ -407,7 +411,10 @@ describe('numbers that others take', () => {
     await pick(page, 3);
     await page.locator('#buy').click();
     await at(page, 'R1');
-    assert.deepEqual((await heard(page)).filter((s) => /taken/.test(s)), []);
+    assert.deepEqual(
+      (await heard(page)).filter((s) => /taken/.test(s)),
+      [],
+    );
     assert.equal(purchases().length, 1);
   });
 });
@@ -594,6 +601,9 @@ describe('large items and small screens', () => {
     const page = await enter({ width: 320 });
     await pick(page, 1, 2, 9);
     await inspect(page, 'the picker at 320 px');
+    await shoot(page, 'picker-320');
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await shoot(page, 'picker-320-dark');
     await page.getByLabel('Find a number').fill('A-501');
     await pause(400);
     await inspect(page, 'the picker at 320 px, with an error');

@@ -344,7 +344,16 @@ export class Stub {
     const taken = order.taken?.length ? order.taken : undefined;
     return {
       status: 202,
-      body: { orderId, status, quantity, numbers, taken, amount, payBy, statusUrl: `/api/flash-sales/orders/${orderId}` },
+      body: {
+        orderId,
+        status,
+        quantity,
+        numbers,
+        taken,
+        amount,
+        payBy,
+        statusUrl: `/api/flash-sales/orders/${orderId}`,
+      },
       headers: { 'Retry-After': String(this.retryAfter), Location: `/api/flash-sales/orders/${orderId}` },
     };
   }
@@ -362,7 +371,13 @@ export class Stub {
     const { numbers, taken } = chosen;
     if (taken.length && (!x.body.partial || numbers.length === 0)) return refuse(409, 'NUMBER_TAKEN', { taken });
     const quantity = numbers?.length ?? asked;
-    return this.addOrder(x.buyer, item, { key: `${x.buyer} ${x.key}`, body: JSON.stringify(x.body), quantity, numbers, taken });
+    return this.addOrder(x.buyer, item, {
+      key: `${x.buyer} ${x.key}`,
+      body: JSON.stringify(x.body),
+      quantity,
+      numbers,
+      taken,
+    });
   }
   #order(x, order) {
     if (!order || order.seenAt > this.now())

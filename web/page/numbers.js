@@ -86,7 +86,8 @@ export class NumberPage {
   }
   /// Null when the bytes are not what the headers say.
   static read(bits, first, count) {
-    const isWhole = Number.isInteger(first) && count > 0 && count <= kPageNumbers && bits.length === Math.ceil(count / 8);
+    const isWhole =
+      Number.isInteger(first) && count > 0 && count <= kPageNumbers && bits.length === Math.ceil(count / 8);
     return isWhole ? new NumberPage(bits, first, count) : null;
   }
   has(number) {

@@ -103,7 +103,11 @@ class Shelf {
   }
   /// The page, once it is there; what is asked for twice is asked once.
   fetch(k) {
-    if (!this.coming.has(k)) this.coming.set(k, this.#insist(k).finally(() => this.coming.delete(k)));
+    if (!this.coming.has(k))
+      this.coming.set(
+        k,
+        this.#insist(k).finally(() => this.coming.delete(k)),
+      );
     return this.coming.get(k);
   }
   async #insist(k) {
@@ -216,7 +220,13 @@ function findPart(shelf) {
     timer = setTimeout(goThere, kTypingMs);
     show();
   });
-  const form = h('form', { class: 'find' }, h('label', { for: 'find' }, t('pick.find')), h('div', {}, field, take), found);
+  const form = h(
+    'form',
+    { class: 'find' },
+    h('label', { for: 'find' }, t('pick.find')),
+    h('div', {}, field, take),
+    found,
+  );
   form.addEventListener('submit', async (event) => {
     event.preventDefault();
     const number = meant();

@@ -208,7 +208,10 @@ function pickerParts() {
     if (current !== pickers.get(item)) change(pickers.get(item));
     current.update(screen);
   };
-  return [{ root, update }, { root: list, update() {} }];
+  return [
+    { root, update },
+    { root: list, update() {} },
+  ];
 }
 
 // The button that waits for the opening stays the same node, so that it keeps the focus of who waits with it.
