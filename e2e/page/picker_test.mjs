@@ -375,7 +375,7 @@ describe('numbers that others take', () => {
     await refresh();
     await eventually('the loss is shown', async () => (await stateOf(page, 'A-007')) === 'taken');
     assert.equal(await stateOf(page, 'A-008'), 'taken');
-    assert.equal(await stateOf(page, 'A-003'), 'mine');
+    assert.equal(await stateOf(page, 'A-003'), 'yours');
     assert.match(await text(page, '.picked'), /1 of 5[\s\S]*A-007 was taken a moment ago\./);
     await page.clock.runFor(6000);
     await eventually('the loss is spoken', async () =>
@@ -421,15 +421,20 @@ describe('numbers that others take', () => {
 
 describe('states of the sale and of the network', () => {
   test('BeforeTheOpeningNumbersArePickedAndThePressIsSentAtTheOpening', async () => {
-    await shop({ opensIn: 4000 });
+    await shop({ opensIn: 120_000 });
     const page = await enter({ screen: 'S2' });
     await pick(page, 3);
     assert.equal(await page.locator('#buy').getAttribute('aria-disabled'), 'true');
     assert.equal(await page.getByRole('button', { name: 'random' }).getAttribute('aria-disabled'), 'true');
+    stub.sale.opensAt = stub.now() + 5000;
+    await hide(page, false);
+    await page.locator('#buy').focus();
     await eventually('less than a second is left', () => stub.now() > stub.sale.opensAt - 600);
-    await page.locator('#buy').click();
+    await page.keyboard.press('Enter');
+    await page.keyboard.press('Enter');
     await at(page, 'R1');
     assert.deepEqual(bodies(), [{ numbers: [3] }]);
+    assert.ok(purchases()[0].at >= stub.sale.opensAt);
   });
 
   test('PausedKeepsThePicks', async () => {

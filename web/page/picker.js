@@ -66,9 +66,9 @@ class Shelf {
   page(number) {
     return this.pages.get(pageOf(number, this.range));
   }
-  /// mine, taken, free, or unknown while the page is on its way.
+  /// yours, taken, free, or unknown while the page is on its way.
   stateOf(number) {
-    if (this.picks.has(number)) return 'mine';
+    if (this.picks.has(number)) return 'yours';
     const page = this.page(number);
     if (!page) return 'unknown';
     return page.isFree(number) && !this.picks.isGone(number) ? 'free' : 'taken';
@@ -191,13 +191,13 @@ function toggle(shelf, number) {
   const label = shelf.label(number);
   const most = mayBuy();
   const state = shelf.stateOf(number);
-  if (state === 'mine') picks.drop(number);
+  if (state === 'yours') picks.drop(number);
   else if (state === 'taken') return shelf.refuse(t('pick.is_taken', { label }));
   else if (state === 'unknown') return shelf.refuse(t('pick.looking', { label }));
   else if (!picks.add(number, most)) return shelf.refuse(most ? t('pick.full', { n: most }) : t('pick.bought'));
   shelf.said = '';
   shelf.keep();
-  speech.say(t(state === 'mine' ? 'pick.dropped' : 'pick.added', { label, n: picks.size, most }));
+  speech.say(t(state === 'yours' ? 'pick.dropped' : 'pick.added', { label, n: picks.size, most }));
   show();
 }
 
@@ -233,7 +233,7 @@ function findPart(shelf) {
     if (number === null) return field.focus();
     goThere();
     if (!shelf.page(number)) await shelf.fetch(pageOf(number, shelf.range));
-    if (shelf.stateOf(number) !== 'mine') toggle(shelf, number);
+    if (shelf.stateOf(number) !== 'yours') toggle(shelf, number);
     field.select();
   });
   return {
@@ -411,7 +411,7 @@ function paint(shelf, grid, cells) {
     setAttribute(button, 'class', state);
     setAttribute(button, 'aria-label', t(`cell.${state}`, { label }));
     setAttribute(button, 'aria-current', number === shelf.found ? 'true' : null);
-    setAttribute(button, 'aria-pressed', String(state === 'mine'));
+    setAttribute(button, 'aria-pressed', String(state === 'yours'));
     setAttribute(button, 'aria-disabled', state === 'taken' || state === 'unknown' ? 'true' : null);
     setAttribute(button, 'tabindex', number === shelf.cursor ? '0' : '-1');
   });
@@ -420,8 +420,8 @@ const legend = () =>
   h(
     'p',
     { class: 'legend small muted', 'aria-hidden': 'true' },
-    ...['free', 'mine', 'taken'].map((state) =>
-      h('span', {}, h('i', { class: state }, state === 'mine' && '✓'), t(`legend.${state}`)),
+    ...['free', 'yours', 'taken'].map((state) =>
+      h('span', {}, h('i', { class: state }, state === 'yours' && '✓'), t(`legend.${state}`)),
     ),
   );
 
