@@ -50,6 +50,7 @@ export class Stub {
     this.purchases = []; // What the next purchases do: a function (exchange) or a word of `trouble`.
     this.recordedAfter = 0; // Milliseconds from a 202 until the order can be seen.
     this.confirmAfter = 50; // Milliseconds from a payment to PAID.
+    this.numbersAfter = 0; // Milliseconds from a question for numbers until they are read.
     this.retryAfter = 0;
     this.pollAfterMs = 1000;
     this.orders = [];
@@ -240,7 +241,7 @@ export class Stub {
     if (x.path.includes('/payments/sandbox/')) return this.#complete(x);
     if (x.path.includes('/orders/')) return this.#order(x, order);
     if (x.path.endsWith('/purchase')) return this.#purchase(x);
-    if (x.path.endsWith('/numbers')) return this.#numbers(x);
+    if (x.path.endsWith('/numbers')) return setTimeout(() => this.#numbers(x), this.numbersAfter);
     const item = this.items.find((i) => x.path === `/api/flash-sales/items/${i.itemId}`);
     if (item) return x.send(200, { ...this.#itemView(item), ...this.counts(item), asOf: iso(this.now()) });
     if (!sale) return x.send(404, { error: 'UNKNOWN_SALE' });
