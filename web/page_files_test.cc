@@ -22,6 +22,12 @@ std::string_view file(std::string_view path) {
   return {};
 }
 
+/// Whether every visitor loads it: the page names it. The others come when they are needed.
+bool is_of_first_view(const PageFile& page_file) {
+  const std::string name = "\"" + std::string{page_file.path} + "\"";
+  return page_file.path == "/" || page_files().front().bytes.find(name) != std::string_view::npos;
+}
+
 bool is_script(const PageFile& page_file) { return page_file.path.ends_with(".js"); }
 
 TEST(PageFiles, ThePageItselfComesFirst) {
@@ -45,14 +51,15 @@ TEST(PageFiles, EveryFileHasItsOwnPathATypeAndBytes) {
 }
 
 TEST(PageFiles, EveryImportedScriptIsServed) {
-  constexpr std::string_view kFrom = " from './";
   for (const PageFile& script : page_files()) {
     if (!is_script(script)) continue;
-    for (std::size_t at = script.bytes.find(kFrom); at != std::string_view::npos;
-         at = script.bytes.find(kFrom, at + 1)) {
-      const std::size_t begin = at + kFrom.size();
-      const std::string path = "/" + std::string{script.bytes.substr(begin, script.bytes.find('\'', begin) - begin)};
-      EXPECT_FALSE(file(path).empty()) << path << " is imported by " << script.path;
+    for (const std::string_view import : {" from './", "import('./"}) {
+      for (std::size_t at = script.bytes.find(import); at != std::string_view::npos;
+           at = script.bytes.find(import, at + 1)) {
+        const std::size_t begin = at + import.size();
+        const std::string path = "/" + std::string{script.bytes.substr(begin, script.bytes.find('\'', begin) - begin)};
+        EXPECT_FALSE(file(path).empty()) << path << " is imported by " << script.path;
+      }
     }
   }
 }
@@ -94,14 +101,29 @@ TEST(PageFiles, NothingIsFetchedFromAnotherHost) {
 }
 
 TEST(PageFiles, TheFirstViewStaysSmall) {
+  std::size_t files = 0;
   std::size_t script_bytes = 0;
   for (const PageFile& page_file : page_files()) {
+    if (!is_of_first_view(page_file)) continue;
+    ++files;
     if (is_script(page_file)) script_bytes += page_file.bytes.size();
   }
-  EXPECT_LE(page_files().size(), 8U + 1) << "requests of the first view, and the icon";
+  EXPECT_LE(files, 8U + 1) << "requests of the first view, and the icon";
   EXPECT_LE(file("/").size(), 14U * 1024);
   EXPECT_LE(file("/page.css").size(), 20U * 1024) << "about a fourth of it over the wire";
   EXPECT_LE(script_bytes, 80U * 1024) << "about a third of it over the wire";
+}
+
+TEST(PageFiles, ThePickerComesOnlyWithNumberedStockAndIsSmallToo) {
+  std::set<std::string_view> paths;
+  std::size_t bytes = 0;
+  for (const PageFile& page_file : page_files()) {
+    if (is_of_first_view(page_file)) continue;
+    paths.insert(page_file.path);
+    bytes += page_file.bytes.size();
+  }
+  EXPECT_EQ(paths, (std::set<std::string_view>{"/numbers.js", "/picker.js"}));
+  EXPECT_LE(bytes, 32U * 1024) << "about a third of it over the wire";
 }
 
 }  // namespace

@@ -18,6 +18,45 @@ const kItems = () => [
   },
   { itemId: 'I3', title: 'Start place, 5 km', price: { value: 1900, currency: 'EUR' }, total: 9, held: 9 },
 ];
+const kRaffle = () => [
+  {
+    itemId: 'I1',
+    title: 'Raffle ticket',
+    price: { value: 2500, currency: 'EUR' },
+    numbers: { first: 1, last: 1_000_000 },
+  },
+];
+const kHall = () => [
+  {
+    itemId: 'I1',
+    title: 'Seat in the small hall',
+    price: { value: 2500, currency: 'EUR' },
+    numbers: { first: 1, last: 86 },
+    labels: 'A:40,B:46',
+    labelOf: (n) => (n <= 40 ? `A-${n}` : `B-${n - 40}`),
+  },
+];
+const kHallOrder = { quantity: 3, numbers: [7, 41, 42] };
+const pick = async (page) => {
+  await at(page, 'O1');
+  const free = page.locator('.grid button.free');
+  await free.first().waitFor();
+  for (let i = 0; i < 3; ++i) await free.nth(4 * i).click();
+};
+const someGone = (stub) => {
+  const { gone, numbers } = stub.items[0];
+  for (let n = 3; n <= Math.min(5000, numbers.last); n += 1 + ((n * 7) % 5)) gone.add(n);
+};
+const twoTaken = (stub) => {
+  someGone(stub);
+  stub.purchases = [
+    (x, take) => {
+      for (const n of x.body.numbers.slice(0, 2)) stub.items[0].gone.add(n);
+      const { status, body } = take();
+      x.send(status, body);
+    },
+  ];
+};
 const buy = async (page) => {
   await at(page, 'O1');
   await page.locator('#buy').click();
@@ -63,7 +102,48 @@ const kScreens = [
   ['S2-countdown', { opensIn: 252_000 }, null, null, 'S2'],
   ['S2-clock-off', { opensIn: 252_000, skew: 420_000 }, null, null, 'S2'],
   ['O1-open', { units: 3412 }, null, null, 'O1'],
-  ['O1-choice', { units: 3412, limit: 4, items: kItems() }, null, null, 'O1'],
+  ['O1-choice', { units: 3412, limit: 4, items: kItems }, null, null, 'O1'],
+  ['O1-numbers', { limit: 5, items: kRaffle }, someGone, (page) => page.locator('.grid .free').first().waitFor(), 'O1'],
+  ['O1-numbers-picked', { limit: 5, items: kRaffle }, someGone, pick, 'O1'],
+  [
+    'O1-numbers-taken',
+    { limit: 5, items: kHall },
+    twoTaken,
+    async (page) => {
+      await pick(page);
+      await page.locator('#buy').click();
+      await page.getByRole('alertdialog').waitFor();
+    },
+    'O1',
+  ],
+  [
+    'O1-numbers-chosen-again',
+    { limit: 5, items: kHall },
+    twoTaken,
+    async (page) => {
+      await pick(page);
+      await page.locator('#buy').click();
+      await press(page, 'Choose again');
+      await page.getByLabel('Find a number').fill('B-3');
+      await page.locator('#found', { hasText: 'B-3' }).waitFor();
+    },
+    'O1',
+  ],
+  [
+    'S2-numbers',
+    { opensIn: 252_000, limit: 5, items: kRaffle },
+    someGone,
+    (page) => page.locator('.grid .free').first().waitFor(),
+    'S2',
+  ],
+  ['R1-numbers', { limit: 5, items: kHall }, (s) => s.addOrder('ana', s.items[0], kHallOrder), null, 'R1'],
+  [
+    'D1-numbers',
+    { limit: 3, items: kHall },
+    (s) => s.addOrder('ana', s.items[0], { ...kHallOrder, status: 'PAID', paidAt: s.now() }),
+    null,
+    'D1',
+  ],
   ['O3-all-held', { units: 4120 }, (s) => soldOut(s, { held: 4120 }), null, 'O3'],
   ['O4-sold-out', { units: 10 }, (s) => soldOut(s, { sold: 10 }), null, 'O4'],
   [
@@ -270,7 +350,7 @@ after(quit);
 
 for (const [name, options, arrange, way, screen] of kScreens) {
   test(`Screen_${name}`, async () => {
-    const stub = await new Stub({ ...options, items: options.items && kItems() }).listen();
+    const stub = await new Stub({ ...options, items: options.items?.() }).listen();
     try {
       arrange?.(stub);
       const page = await visit(await device({ still: true }), `${stub.url}${stub.path ?? '/'}#token=${tokenOf('ana')}`);

@@ -1,6 +1,7 @@
 // A stand-in for the API: one shop in memory whose trouble a test scripts. It also serves the files of the page, under
 // the same content policy as the real server.
 
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
@@ -14,6 +15,7 @@ const pageDir = process.env.WEIR_PAGE_DIR ?? new URL('../../web/page', import.me
 export const tokenOf = (sub) => `e30.${Buffer.from(JSON.stringify({ sub })).toString('base64url')}.sig`;
 const subOf = (token) => JSON.parse(Buffer.from(token.split('.')[1], 'base64url')).sub;
 const iso = (ms) => new Date(ms).toISOString();
+const kPageNumbers = 65_536;
 const hex = (n) => `9f3a77c1${n.toString(16).padStart(24, '0')}`;
 
 export class Stub {
@@ -36,7 +38,10 @@ export class Stub {
       limit,
     };
     this.items = items ?? [{ itemId: 'I1', title: 'Start place', price: { value: 2500, currency: 'EUR' } }];
-    for (const item of this.items) item.total ??= units;
+    for (const item of this.items) {
+      if (item.numbers) Object.assign(item, { total: item.numbers.last - item.numbers.first + 1, gone: new Set() });
+      item.total ??= units;
+    }
     this.payWithin = payWithin;
     this.sales = [this.sale];
     this.paused = false;
@@ -45,6 +50,7 @@ export class Stub {
     this.purchases = []; // What the next purchases do: a function (exchange) or a word of `trouble`.
     this.recordedAfter = 0; // Milliseconds from a 202 until the order can be seen.
     this.confirmAfter = 50; // Milliseconds from a payment to PAID.
+    this.numbersAfter = 0; // Milliseconds from a question for numbers until they are read.
     this.retryAfter = 0;
     this.pollAfterMs = 1000;
     this.orders = [];
@@ -78,7 +84,7 @@ export class Stub {
     const of = (status) =>
       this.orders.filter((o) => o.itemId === item.itemId && o.status === status).reduce((n, o) => n + o.quantity, 0);
     const held = of('PENDING') + (item.held ?? 0);
-    const sold = of('PAID') + (item.sold ?? 0);
+    const sold = of('PAID') + (item.sold ?? 0) + (item.gone?.size ?? 0);
     const free = item.total - held - sold;
     const returns = Math.max(
       ...this.orders.filter((o) => o.status === 'PENDING').map((o) => o.payBy),
@@ -112,6 +118,29 @@ export class Stub {
     this.orders.push(order);
     return order;
   }
+  /// Whether a number of a numbered item can be had; `item.gone` are those that were sold elsewhere.
+  isFree(item, number) {
+    const { first, last } = item.numbers;
+    const isHeld = this.orders.some(
+      (o) => o.itemId === item.itemId && ['PENDING', 'PAID'].includes(o.status) && o.numbers?.includes(number),
+    );
+    return number >= first && number <= last && !item.gone.has(number) && !isHeld;
+  }
+  /// The numbers of a wish that can be had, and those that cannot; null if the wish is none for this item.
+  #choose(item, { numbers, random, quantity, partial }) {
+    if (!item.numbers) return numbers || random || partial ? null : { numbers: undefined, taken: [] };
+    if (quantity || (numbers && random)) return null;
+    if (numbers) {
+      const isLawful = numbers.every((n) => n >= item.numbers.first && n <= item.numbers.last);
+      if (!isLawful || numbers.length === 0 || new Set(numbers).size < numbers.length) return null;
+      const [free, taken] = [true, false].map((is) => numbers.filter((n) => this.isFree(item, n) === is));
+      return { numbers: free.sort((a, b) => a - b), taken: taken.sort((a, b) => a - b) };
+    }
+    const found = [];
+    for (let n = item.numbers.first; n <= item.numbers.last && found.length < (random ?? 1); ++n)
+      if (this.isFree(item, n)) found.push(n);
+    return { numbers: found, taken: [] };
+  }
   /// The newest order of a buyer decides his attempt: it changes only when that order has ended.
   attemptOf(buyer) {
     const ended = this.orders.filter((o) => o.buyer === buyer && o.status !== 'PENDING').length;
@@ -119,12 +148,15 @@ export class Stub {
   }
 
   #view(order) {
-    const { orderId, saleId, itemId, quantity, status, amount, reason, refund } = order;
+    const { orderId, saleId, itemId, quantity, numbers, status, amount, reason, refund } = order;
+    const item = this.items.find((i) => i.itemId === itemId);
     return {
       orderId,
       saleId,
       itemId,
       quantity,
+      numbers,
+      labels: item.labels && item.labelOf ? numbers?.map(item.labelOf) : undefined,
       status,
       amount,
       reason,
@@ -150,6 +182,8 @@ export class Stub {
         buyer: token && subOf(token),
         body: text ? JSON.parse(text) : {},
         at: Date.now(),
+        query: new URLSearchParams(request.url.split('?')[1]),
+        headers: request.headers,
         // In the middle of the answer: a browser sends again by itself what got none at all on a used connection.
         drop: () => {
           response.writeHead(200, { 'Content-Length': '100' });
@@ -162,7 +196,7 @@ export class Stub {
             Date: new Date(this.now()).toUTCString(),
             ...headers,
           });
-          response.end(JSON.stringify(body));
+          response.end(body instanceof Uint8Array ? body : JSON.stringify(body));
         },
       };
       if (path.startsWith('/api/')) this.log.push(exchange);
@@ -207,6 +241,9 @@ export class Stub {
     if (x.path.includes('/payments/sandbox/')) return this.#complete(x);
     if (x.path.includes('/orders/')) return this.#order(x, order);
     if (x.path.endsWith('/purchase')) return this.#purchase(x);
+    if (x.path.endsWith('/numbers')) return setTimeout(() => this.#numbers(x), this.numbersAfter);
+    const item = this.items.find((i) => x.path === `/api/flash-sales/items/${i.itemId}`);
+    if (item) return x.send(200, { ...this.#itemView(item), ...this.counts(item), asOf: iso(this.now()) });
     if (!sale) return x.send(404, { error: 'UNKNOWN_SALE' });
     if (x.path.endsWith('/state')) return this.#state(x);
     if (x.path.endsWith('/me')) return this.#me(x);
@@ -216,7 +253,42 @@ export class Stub {
       closesAt: iso(sale.closesAt),
       state: this.phase(),
       limitPerBuyer: sale.limit,
-      items: this.items.map(({ itemId, title, price, total }) => ({ itemId, title, price, total })),
+      items: this.items.map((item) => this.#itemView(item)),
+    });
+  }
+  #itemView({ itemId, title, price, total, numbers, labels }) {
+    return { itemId, title, price, total, numbers, labels };
+  }
+  /// One page of availability, as bits or as JSON with the bits in base64.
+  #numbers(x) {
+    const item = this.items.find((i) => x.path.includes(`/items/${i.itemId}/`));
+    const page = Number(x.query.get('page') ?? 0);
+    if (!item?.numbers || !(page >= 0) || page * kPageNumbers >= item.total)
+      return x.send(400, { error: 'INVALID_REQUEST', field: 'page' });
+    const first = item.numbers.first + page * kPageNumbers;
+    const count = Math.min(kPageNumbers, item.numbers.last - first + 1);
+    const bits = Buffer.alloc(Math.ceil(count / 8), 0xff);
+    const clear = (at) => {
+      bits[at >> 3] &= ~(0x80 >> (at & 7));
+    };
+    for (let at = count; at < bits.length * 8; ++at) clear(at);
+    const held = this.orders.filter((o) => o.itemId === item.itemId && ['PENDING', 'PAID'].includes(o.status));
+    for (const n of [...item.gone, ...held.flatMap((o) => o.numbers ?? [])])
+      if (n >= first && n < first + count) clear(n - first);
+    const wantsJson = x.headers.accept?.includes('application/json');
+    const tag = `"${createHash('sha256').update(bits).digest('hex').slice(0, 16)}${wantsJson ? 'j' : 'b'}"`;
+    const shared = { 'Cache-Control': 'public, max-age=1', ETag: tag };
+    if (x.headers['if-none-match'] === tag) return x.send(304, new Uint8Array(), shared);
+    const free = bits.reduce((n, byte) => n + byte.toString(2).replaceAll('0', '').length, 0);
+    const asOf = iso(this.now());
+    if (wantsJson) return x.send(200, { first, count, free, bits: bits.toString('base64'), asOf }, shared);
+    x.send(200, bits, {
+      ...shared,
+      'Content-Type': 'application/octet-stream',
+      'X-First-Number': String(first),
+      'X-Count': String(count),
+      'X-As-Of': asOf,
+      Vary: 'Accept',
     });
   }
   #url(item) {
@@ -265,16 +337,48 @@ export class Stub {
     if (!same && this.phase() !== 'OPEN') return { status: 403, body: { error: 'NOT_OPEN' } };
     if (!same && mine.length && this.sale.limit === 1)
       return { status: 409, body: { error: 'ALREADY_PURCHASED', orderId: mine[0].orderId } };
-    const { free, held } = this.counts(item);
-    const quantity = x.body.quantity ?? 1;
-    if (!same && free < quantity) return { status: 410, body: { error: 'SOLD_OUT', mayReturn: held > 0 } };
-    const order = same ?? this.addOrder(x.buyer, item, { key: `${x.buyer} ${x.key}`, quantity });
-    const { orderId, status, amount, payBy } = this.#view(order);
+    const body = JSON.stringify(x.body);
+    if (same && same.body !== body) return { status: 422, body: { error: 'KEY_REUSED' } };
+    const order = same ?? this.#sell(x, item, mine);
+    if (order.error) return order.error;
+    const { orderId, status, quantity, numbers, amount, payBy } = this.#view(order);
+    const taken = order.taken?.length ? order.taken : undefined;
     return {
       status: 202,
-      body: { orderId, status, quantity, amount, payBy, statusUrl: `/api/flash-sales/orders/${orderId}` },
+      body: {
+        orderId,
+        status,
+        quantity,
+        numbers,
+        taken,
+        amount,
+        payBy,
+        statusUrl: `/api/flash-sales/orders/${orderId}`,
+      },
       headers: { 'Retry-After': String(this.retryAfter), Location: `/api/flash-sales/orders/${orderId}` },
     };
+  }
+  #sell(x, item, mine) {
+    const refuse = (status, code, more) => ({ error: { status, body: { error: code, ...more } } });
+    const { free, held } = this.counts(item);
+    const { limit } = this.sale;
+    const chosen = this.#choose(item, x.body);
+    if (!chosen) return refuse(400, 'INVALID_REQUEST', { field: 'numbers' });
+    const asked = x.body.numbers?.length ?? x.body.random ?? x.body.quantity ?? 1;
+    const bought = mine.reduce((n, o) => n + o.quantity, 0);
+    if (bought + asked > limit) return refuse(409, 'LIMIT_REACHED', { limit, held: bought });
+    const isShort = x.body.numbers ? free === 0 : free < asked;
+    if (isShort) return refuse(410, 'SOLD_OUT', { mayReturn: held > 0 });
+    const { numbers, taken } = chosen;
+    if (taken.length && (!x.body.partial || numbers.length === 0)) return refuse(409, 'NUMBER_TAKEN', { taken });
+    const quantity = numbers?.length ?? asked;
+    return this.addOrder(x.buyer, item, {
+      key: `${x.buyer} ${x.key}`,
+      body: JSON.stringify(x.body),
+      quantity,
+      numbers,
+      taken,
+    });
   }
   #order(x, order) {
     if (!order || order.seenAt > this.now())

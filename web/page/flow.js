@@ -22,6 +22,7 @@ import {
   show,
   speech,
   store,
+  tabStore,
 } from './tools.js';
 
 // ---- What the page knows. ----
@@ -34,11 +35,14 @@ export const model = {
   items: [],
   item: null,
   units: 1,
+  picks: new Map(), // Of each numbered item, by its id: what the picker collected.
+  clash: null, // Numbers of the last claim that others took first, and the rest: {taken, rest}.
+  refusedKeys: { attemptId: null, count: 0 },
   state: null,
   refusal: null,
   opening: false,
   openingRest: 0,
-  armed: false,
+  armed: null, // What a press shortly before the opening will claim.
   token: null,
   guestClosed: false,
   me: null,
@@ -125,6 +129,8 @@ export async function loadMe() {
 }
 export const liveOrder = () => model.me?.orders.find((order) => order.status === 'PENDING');
 export const limit = () => model.me?.limit ?? model.sale?.limitPerBuyer ?? null;
+export const mayBuy = () => Math.max(0, (limit() ?? 1) - (model.me?.bought ?? 0));
+export const picksOf = (item) => model.picks.get(item?.itemId);
 export const limitReached = () => model.me != null && model.me.limit != null && model.me.bought >= model.me.limit;
 
 // Where this buyer stands decides the screen: at load, on return to the tab, after sign-in and after a lost answer.
@@ -264,23 +270,37 @@ export function setConfirming(orderId) {
 
 // ---- The press. One key for all its sendings, so that however often it arrives it is one order. ----
 
-export async function claim() {
+// What a press of Buy asks for; null while no number is picked.
+export function wishNow() {
+  if (!model.item?.numbers) return model.units > 1 ? { quantity: model.units } : {};
+  const numbers = picksOf(model.item)?.mine ?? [];
+  return numbers.length ? { numbers } : null;
+}
+// Another wish than one that was refused gets another key, so that a late copy of the old one cannot meet it. The key
+// still tells the attempt: what became of a lost answer is found under it.
+function claimKey() {
+  const { attemptId } = model.me;
+  if (model.refusedKeys.attemptId !== attemptId) model.refusedKeys = { attemptId, count: 0 };
+  return model.refusedKeys.count ? `${attemptId}.${model.refusedKeys.count}` : attemptId;
+}
+
+export async function claim(wish = wishNow()) {
   if (model.claim) return;
   model.claim = { stage: 'sending' };
-  Object.assign(model, { acted: true, armed: false });
+  Object.assign(model, { acted: true, armed: null, clash: null });
   notice('claim', null);
   show();
   setTimeout(() => {
     if (model.claim?.stage === 'sending') speech.say(t('proc.sending'));
   }, 1000);
-  const end = await sendClaim();
+  const end = await sendClaim(wish);
   model.claim = null;
   end?.();
   show();
 }
 
 // Sends until there is an answer, within bounds; gives back what to do with it.
-export async function sendClaim() {
+export async function sendClaim(body) {
   if (!model.token && !(await signIn())) return null;
   let waited = 0;
   let busy = false;
@@ -299,18 +319,17 @@ export async function sendClaim() {
         await wait(me.status ? 'unavailable' : 'unknown', me);
         continue;
       }
-      if (liveOrder()) return () => focusOrder(liveOrder());
+      if (liveOrder()) return () => reserved(liveOrder());
     }
-    const body = model.units > 1 ? { quantity: model.units } : {};
     const answer = await call('POST', model.state.purchaseUrls[model.item.itemId], {
       body,
-      key: model.me.attemptId,
+      key: claimKey(),
       token: model.token,
     });
     if (answer.status === 202)
       return () => {
         tellTabs();
-        focusOrder({ itemId: model.item.itemId, ...answer.body });
+        reserved({ itemId: model.item.itemId, ...answer.body });
       };
     if (answer.status === 429 && !busy) {
       busy = true;
@@ -322,14 +341,26 @@ export async function sendClaim() {
       await wait('unknown', answer);
       model.me = null;
     } else {
-      return () => refused(answer);
+      return () => refused(answer, body);
     }
   }
   return () => notice('claim', t('err.later'), 'warn');
 }
 
-export function refused({ status, body, headers }) {
+function reserved(order) {
+  model.picks.get(order.itemId)?.clear();
+  tabStore.set(`picks.${order.itemId}`, null);
+  focusOrder(order);
+}
+export function refused({ status, body, headers }, wish) {
   switch (body.error) {
+    case 'NUMBER_TAKEN': {
+      const isTaken = (number) => body.taken.includes(number);
+      ++model.refusedKeys.count;
+      picksOf(model.item)?.lose(isTaken);
+      model.clash = { taken: wish.numbers.filter(isTaken), rest: wish.numbers.filter((n) => !isTaken(n)) };
+      return;
+    }
     case 'ALREADY_PURCHASED':
       model.already = { n: limit() ?? 1, orderId: body.orderId };
       return void loadMe().then(show);
@@ -365,16 +396,20 @@ export function refused({ status, body, headers }) {
 }
 
 // The button of a sale that is not open is in reach of every keyboard; what a press means depends on the moment.
-export function pressBuy() {
+export function pressBuy(wish = wishNow()) {
   const left = model.state ? at(model.state.opensAt) - clock.now() : Infinity;
   switch (model.screen) {
     case 'O1':
-      return claim();
+      if (wish) return claim(wish);
+      if (!limitReached()) return speech.say(t('pick.none'));
+      model.already = { n: limit(), orderId: model.me.orders[0]?.orderId };
+      return show();
     case 'S1':
     case 'S2':
     case 'opening':
       if (left > kArmMs || clock.quality === 'none') return speech.say(t('buy.early', { time: spoken(left) }));
-      model.armed = true;
+      if (!wish) return speech.say(t('pick.none'));
+      model.armed = wish;
       speech.say(t('buy.armed'));
       if (!model.token) signIn().then((yes) => yes && loadMe());
       return show();
@@ -399,8 +434,8 @@ export async function open() {
   model.opening = false;
   model.openingRest = clock.now() + 5000;
   show();
-  if (model.armed && model.screen === 'O1') claim();
-  model.armed = false;
+  if (model.armed && model.screen === 'O1') claim(model.armed);
+  model.armed = null;
 }
 
 // ---- Payment. ----

@@ -1,8 +1,8 @@
 // The screen of a sale before, during and after its window, and the list of sales.
 
 import { clockOf, money, numberFormat, spoken, t, when } from './texts.js';
-import { at, clock, h, Marks, setAttribute, setText, show, speech } from './tools.js';
-import { focusOrder, limit, model, pressBuy, sentence, stockOf } from './flow.js';
+import { at, clock, h, kBackoffMs, Marks, pause, setAttribute, setText, show, speech } from './tools.js';
+import { focusOrder, limit, mayBuy, model, picksOf, pressBuy, sentence, stockOf } from './flow.js';
 import { allSales, button, fact, heading, itemTitle, showLeft, timerNode } from './views.js';
 
 const kOver = new Set(['O4', 'O6', 'room']); // Screens on which nothing can be bought any more, or not here.
@@ -134,7 +134,6 @@ function choicePart() {
 function unitsPart() {
   const units = h('output', { 'aria-live': 'polite' });
   const total = h('span', { class: 'total' });
-  const most = () => (limit() ?? 1) - (model.me?.bought ?? 0);
   const step = (name, sign, by) =>
     h(
       'button',
@@ -142,7 +141,7 @@ function unitsPart() {
         type: 'button',
         'aria-label': t(name),
         onclick() {
-          model.units = Math.max(1, Math.min(model.units + by, most()));
+          model.units = Math.max(1, Math.min(model.units + by, mayBuy()));
           show();
         },
       },
@@ -159,7 +158,7 @@ function unitsPart() {
     ),
     update(screen) {
       const { item } = model;
-      this.root.hidden = !item || most() < 2 || kOver.has(screen);
+      this.root.hidden = !item || item.numbers || mayBuy() < 2 || kOver.has(screen);
       if (this.root.hidden) return;
       setText(units, numberFormat.format(model.units));
       setText(total, money({ ...item.price, value: item.price.value * model.units }));
@@ -167,10 +166,58 @@ function unitsPart() {
   };
 }
 
+// The picker comes when an item with numbers is shown: who buys counted stock never loads it. Each item keeps its own.
+const pickers = new Map();
+let pickerModule = null;
+async function loadPicker() {
+  for (let i = 0; ; ++i) {
+    try {
+      pickerModule = await import('./picker.js');
+      return show();
+    } catch {
+      await pause(kBackoffMs[Math.min(i, kBackoffMs.length - 1)]);
+    }
+  }
+}
+const kWithoutPicker = new Set([...kOver, 'O3']); // Nothing can be picked there.
+const isPicking = (screen) => model.item?.numbers != null && !kWithoutPicker.has(screen);
+
+function pickerParts() {
+  const root = h('div');
+  const list = h('div');
+  let current = null;
+  const change = (next) => {
+    current?.rest();
+    current = next;
+    current?.wake();
+    root.replaceChildren(next ? next.root : h('p', { class: 'muted' }, t('sale.loading')));
+    list.replaceChildren(...(next ? [next.list] : []));
+  };
+  const update = (screen) => {
+    root.hidden = list.hidden = !isPicking(screen);
+    if (root.hidden) return current && change(null);
+    if (!pickerModule) {
+      if (!root.firstChild) {
+        change(null);
+        loadPicker();
+      }
+      return;
+    }
+    const { item } = model;
+    if (!pickers.has(item)) pickers.set(item, pickerModule.makePicker(item));
+    if (current !== pickers.get(item)) change(pickers.get(item));
+    current.update(screen);
+  };
+  return [
+    { root, update },
+    { root: list, update() {} },
+  ];
+}
+
 // The button that waits for the opening stays the same node, so that it keeps the focus of who waits with it.
 function buyPart() {
   const label = h('span');
-  const buy = h('button', { type: 'button', class: 'primary', id: 'buy', onclick: pressBuy }, label);
+  const buy = h('button', { type: 'button', class: 'primary', id: 'buy', onclick: () => pressBuy() }, label);
   const note = h('p', { class: 'small muted' });
   const others = allSales();
   const labels = { S1: 'buy.opens', S2: 'buy.opens', opening: 'sale.opening', P1: 'proc.sending' };
@@ -185,17 +232,22 @@ function buyPart() {
   return {
     root: h('div', { class: 'buy' }, buy, note, others),
     update(screen) {
-      const busy = screen === 'P1' || model.armed;
+      const busy = screen === 'P1' || model.armed != null;
+      const picked = model.item?.numbers ? (picksOf(model.item)?.size ?? 0) : null;
       buy.hidden = note.hidden = kOver.has(screen) || !model.item;
       others.hidden = !buy.hidden;
-      setAttribute(buy, 'aria-disabled', screen === 'O1' ? null : 'true');
+      setAttribute(buy, 'aria-disabled', screen === 'O1' && picked !== 0 ? null : 'true');
       setAttribute(buy, 'aria-busy', busy ? 'true' : null);
       buy.classList.toggle('spin', busy);
       setText(
         label,
-        t(model.armed ? 'buy.armed' : (labels[screen] ?? 'buy.button'), { clock: clockOf(at(model.state.opensAt)) }),
+        t(model.armed ? 'buy.armed' : (labels[screen] ?? (picked ? 'pick.buy' : 'buy.button')), {
+          clock: clockOf(at(model.state.opensAt)),
+          n: picked ?? 0,
+        }),
       );
-      setText(note, t(waits[screen] ?? (minutes ? 'buy.note_for' : 'buy.note'), { n: minutes }));
+      const hint = picked === 0 ? 'pick.none' : minutes ? 'buy.note_for' : 'buy.note';
+      setText(note, t(waits[screen] ?? hint, { n: minutes }));
     },
   };
 }
@@ -254,12 +306,20 @@ function aboutPart() {
 export function saleView() {
   const head = headPart();
   const about = aboutPart();
-  const panel = [stockPart(), countdownPart(), choicePart(), unitsPart(), buyPart(), minePart()];
-  const section = h('section', { class: 'panel', 'aria-label': t('buy.button') }, ...panel.map((part) => part.root));
+  const [picker, list] = pickerParts();
+  const groups = [
+    [stockPart(), countdownPart()],
+    [choicePart(), picker],
+    [unitsPart(), list, buyPart(), minePart()],
+  ];
+  const nodes = groups.map((parts) => h('div', { class: 'group' }, ...parts.map((part) => part.root)));
+  const section = h('section', { class: 'panel', 'aria-label': t('buy.button') }, ...nodes);
+  const root = h('div', { class: 'sale' }, head.root, section, about.root);
   return {
-    nodes: [h('div', { class: 'sale' }, head.root, section, about.root)],
+    nodes: [root],
     update(screen) {
-      for (const part of [head, about, ...panel]) part.update(screen);
+      root.classList.toggle('numbered', isPicking(screen));
+      for (const part of [head, about, ...groups.flat()]) part.update(screen);
     },
   };
 }

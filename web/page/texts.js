@@ -54,6 +54,53 @@ const texts = {
     'Held for you {n} minute to pay. Nothing is charged yet.',
     'Held for you {n} minutes to pay. Nothing is charged yet.',
   ],
+  'pick.title': ['Pick a number', 'Pick up to {n} numbers'],
+  'pick.bought': 'You have already bought the limit in this sale.',
+  'pick.not_yet': 'Picking holds nothing yet. A number is yours once you have pressed Buy and we have reserved it.',
+  'pick.none': 'Pick a number first, or buy a random one.',
+  'pick.find': 'Find a number',
+  'pick.take': 'Pick it',
+  'pick.looking': 'Looking for {label}…',
+  'pick.is_free': '{label} is free.',
+  'pick.is_yours': '{label} is on your list.',
+  'pick.is_taken': '{label} is taken.',
+  'pick.is_taken_next': '{label} is taken. The next free one is {next}.',
+  'pick.is_none': '“{label}” is not a number of this item. It has {first} to {last}.',
+  'pick.random': ['Buy a random one', 'Buy {n} random ones'],
+  'pick.random_many': 'No wish? We pick from what is free:',
+  'pick.range': '{from} to {to}',
+  'pick.grid': 'Numbers {from} to {to}',
+  'pick.free': ['{n} free', '{n} free'],
+  'pick.earlier': 'Earlier numbers',
+  'pick.later': 'Later numbers',
+  'pick.next_free': 'Go to the next free one',
+  'pick.nothing_free': 'We found nothing free there. Press again to look further.',
+  'pick.unknown': 'One moment…',
+  'cell.free': '{label}, free',
+  'cell.yours': '{label}, yours',
+  'cell.taken': '{label}, taken',
+  'cell.unknown': '{label}, one moment',
+  'legend.free': 'free',
+  'legend.yours': 'yours',
+  'legend.taken': 'taken',
+  'pick.list': 'Your numbers',
+  'pick.count': '{n} of {most}',
+  'pick.added': '{label}, yours. {n} of {most}.',
+  'pick.dropped': '{label} is off your list. {n} of {most}.',
+  'pick.drop': 'Remove {label}',
+  'pick.gone': 'taken',
+  'pick.full': ['You can buy {n}. Remove the other one first.', 'You can buy {n}. Remove one first.'],
+  'pick.buy': ['Buy {n} number', 'Buy {n} numbers'],
+  'pick.lost': ['{labels} was taken a moment ago.', '{labels} were taken a moment ago.'],
+  'pick.left': ['You have {n} number on your list.', 'You have {n} numbers on your list.'],
+  'pick.none_left': 'Nothing that you picked is left.',
+  'pick.keep_ask': ['Keep the other one?', 'Keep the other {count}?'],
+  'pick.keep_why': 'Still there a moment ago: {labels}. Nothing is reserved until you say so.',
+  'pick.keep': ['Keep the other one', 'Keep the others'],
+  'pick.again': 'Choose again',
+  'pick.all_why': 'You were not charged. A random one is the surest way: we pick only from what is free.',
+  'count.words': 'no one two three four five six seven eight nine ten',
+  'list.more': '{n} more',
   'how.title': 'What happens when you buy',
   'how.1': 'You press Buy. One press is enough: pressing twice never buys twice.',
   'how.2': 'We reserve for you, and you get time to pay. The deadline is shown all the time.',
@@ -113,6 +160,7 @@ const texts = {
   'already.see': 'See my order',
   'order.item': 'Item',
   'order.units': 'Quantity',
+  'order.numbers': ['Number', 'Numbers'],
   'order.amount': 'Amount',
   'order.paid_at': 'Paid',
   'order.id': 'Order number',
@@ -166,6 +214,15 @@ export function t(key, values = {}) {
   return text.replace(/\{(\w+)\}/g, (_, name) =>
     typeof values[name] === 'number' ? numberFormat.format(values[name]) : String(values[name] ?? ''),
   );
+}
+
+// Small counts in words, so that they are not taken for one of the numbers that are sold.
+export const counted = (n) => t('count.words').split(' ')[n] ?? numberFormat.format(n);
+const kListedMax = 8;
+const listFormat = new Intl.ListFormat(kLocale, { type: 'conjunction' });
+export function listed(labels) {
+  const more = labels.length - kListedMax;
+  return listFormat.format(more > 1 ? [...labels.slice(0, kListedMax), t('list.more', { n: more })] : labels);
 }
 
 export const clockOf = (ms) => (ms % 60_000 === 0 ? minuteFormat : secondFormat).format(ms);

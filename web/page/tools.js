@@ -43,29 +43,34 @@ export function setAttribute(node, name, value) {
 export const hooks = { show() {}, reached() {} };
 export const show = () => hooks.show();
 
-// What outlives a reload. A browser that forbids storage still works, for one page.
-const memory = new Map();
-export const store = {
-  get(name) {
-    try {
-      return localStorage.getItem(`weir.${name}`);
-    } catch {
-      return memory.get(name) ?? null;
-    }
-  },
-  set(name, value) {
-    memory.set(name, value);
-    try {
-      value == null ? localStorage.removeItem(`weir.${name}`) : localStorage.setItem(`weir.${name}`, value);
-    } catch {
-      /* memory has it */
-    }
-  },
-};
+// What outlives a reload: for every tab, or for this one. A browser that forbids storage still works, for one page.
+function storeIn(place) {
+  const memory = new Map();
+  return {
+    get(name) {
+      try {
+        return place().getItem(`weir.${name}`);
+      } catch {
+        return memory.get(name) ?? null;
+      }
+    },
+    set(name, value) {
+      memory.set(name, value);
+      try {
+        value == null ? place().removeItem(`weir.${name}`) : place().setItem(`weir.${name}`, value);
+      } catch {
+        /* memory has it */
+      }
+    },
+  };
+}
+export const store = storeIn(() => localStorage);
+export const tabStore = storeIn(() => sessionStorage);
 
-// One request. Never throws: status 0 is an answer that did not come, and the thing may have happened.
-export async function call(method, path, { body, key, token } = {}) {
-  const headers = {};
+// One request. Never throws: status 0 is an answer that did not come, and the thing may have happened. What is asked
+// for as `bytes` may come from the browser's cache while it is fresh, and is asked for by its tag when it is not.
+export async function call(method, path, { body, key, token, bytes } = {}) {
+  const headers = bytes ? { Accept: 'application/octet-stream' } : {};
   if (body !== undefined) headers['Content-Type'] = 'application/json';
   if (key) headers['Idempotency-Key'] = key;
   if (token) headers.Authorization = `Bearer ${token}`;
@@ -75,15 +80,16 @@ export async function call(method, path, { body, key, token } = {}) {
       headers,
       body: body && JSON.stringify(body),
       signal: AbortSignal.timeout(kTimeoutMs),
-      cache: 'no-cache',
+      cache: bytes ? 'default' : 'no-cache',
       redirect: 'error',
     });
-    const text = await answer.text();
+    const raw = bytes && answer.ok ? new Uint8Array(await answer.arrayBuffer()) : null;
+    const text = raw ? '' : await answer.text();
     hooks.reached(true);
     return {
       status: answer.status,
       headers: answer.headers,
-      body: text ? JSON.parse(text) : {},
+      body: raw ?? (text ? JSON.parse(text) : {}),
       retryAfterMs: 1000 * (Number(answer.headers.get('Retry-After')) || 0),
     };
   } catch (trouble) {

@@ -2,7 +2,7 @@
 // them true.
 
 import { clockOf, dateFormat, digits, money, numberFormat, secondFormat, spoken, t, zoneLabel } from './texts.js';
-import { at, byId, clock, h, kWarnMs, Marks, setText, shortCode, show, speech } from './tools.js';
+import { at, byId, clock, h, kWarnMs, Marks, setAttribute, setText, shortCode, show, speech } from './tools.js';
 import {
   completePayment,
   focusOrder,
@@ -88,13 +88,21 @@ function deadline() {
     },
   };
 }
+// What was bought; of numbered stock also which, written as the shop writes them.
+const boughtFacts = (order) => {
+  const which = order.labels ?? order.numbers?.map(String) ?? [];
+  return [
+    ...fact(t('order.item'), itemTitle(order)),
+    ...fact(t('order.units'), numberFormat.format(order.quantity ?? 1)),
+    ...(which.length ? fact(t('order.numbers', { n: which.length }), which.join(', '), 'strong') : []),
+  ];
+};
 const orderFacts = () => {
   const { order } = model;
   return h(
     'dl',
     { class: 'facts' },
-    ...fact(t('order.item'), itemTitle(order)),
-    ...fact(t('order.units'), numberFormat.format(order.quantity ?? 1)),
+    ...boughtFacts(order),
     ...(order.amount ? fact(t('buy.total'), money(order.amount), 'strong') : []),
   );
 };
@@ -136,30 +144,35 @@ function waitView() {
   };
 }
 
-function askRelease() {
+// A question in front of the page. An answer is [kind, text, act]; without an act, and with Escape, nothing happens.
+export function ask({ role = null, title, why }, ...answers) {
   const dialog = byId('ask');
   const opener = document.activeElement;
-  const end = (yes) => () => {
+  const end = (act) => () => {
     dialog.close();
-    if (yes) release();
-    else opener?.focus();
+    act ? act() : opener?.focus();
   };
+  const buttons = answers.map(([kind, words, act]) =>
+    h('button', { type: 'button', class: kind, onclick: end(act) }, words),
+  );
+  setAttribute(dialog, 'role', role);
   dialog.replaceChildren(
     h(
       'div',
       { class: 'stack' },
-      h('h2', { id: 'ask-title' }, t('hold.release_ask')),
-      h('p', {}, t('hold.release_why')),
-      h(
-        'div',
-        { class: 'actions' },
-        h('button', { type: 'button', class: 'primary', onclick: end(false) }, t('hold.keep')),
-        h('button', { type: 'button', class: 'danger', onclick: end(true) }, t('hold.release')),
-      ),
+      h('h2', { id: 'ask-title' }, title),
+      h('p', {}, why),
+      h('div', { class: 'actions' }, ...buttons),
     ),
   );
   dialog.showModal();
 }
+const askRelease = () =>
+  ask(
+    { title: t('hold.release_ask'), why: t('hold.release_why') },
+    ['primary', t('hold.keep')],
+    ['danger', t('hold.release'), release],
+  );
 function holdView() {
   const time = deadline();
   return {
@@ -279,8 +292,7 @@ function doneView() {
         h(
           'dl',
           { class: 'facts' },
-          ...fact(t('order.item'), itemTitle(order)),
-          ...fact(t('order.units'), numberFormat.format(order.quantity ?? 1)),
+          ...boughtFacts(order),
           ...(order.amount ? fact(t('order.amount'), money(order.amount), 'strong') : []),
           ...(order.paidAt
             ? fact(
