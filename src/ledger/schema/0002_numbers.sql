@@ -6,7 +6,7 @@ ALTER TABLE flash_sale_item ADD COLUMN first_number INTEGER NOT NULL DEFAULT 0
 ALTER TABLE flash_sale_item ADD COLUMN labels TEXT NOT NULL DEFAULT '';
 
 -- Ascending, four bytes each, most significant first; null for a count. They stay when the order has ended.
-ALTER TABLE flash_sale_order ADD COLUMN numbers BLOB CHECK (length(numbers) = 4 * quantity);
+ALTER TABLE flash_sale_order ADD COLUMN numbers BLOB CHECK (numbers IS NULL OR length(numbers) = 4 * quantity);
 
 -- I2: who owns a number. Only PENDING and PAID orders have rows, and refunded ones whose units were not restocked, so a
 -- number that is free costs nothing and a second owner finds the key taken.
