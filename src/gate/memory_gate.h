@@ -39,7 +39,7 @@ class MemoryGate final : public Gate {
  public:
   /// Of counted stock alone: a numbered item is `unfit`.
   MemoryGate();
-  /// `random` draws the numbers of `random` wishes, on the desk's thread; whoever may not guess them, cannot guess it.
+  /// `random` draws the numbers of `random` wishes, on the desk's thread, and lives longer than the gate.
   explicit MemoryGate(Random& random);
   ~MemoryGate() override;
   MemoryGate(const MemoryGate&) = delete;
