@@ -133,6 +133,12 @@ describe('choosing', () => {
     assert.match(await text(page, '.picked'), /2 of 2/);
   });
 
+  test('NoMoreThanOneClaimMayName', async () => {
+    await shop({ limit: 2000 });
+    const page = await enter();
+    assert.match(await text(page, '.picker h2'), /^Pick up to 1,000 numbers$/);
+  });
+
   test('ANumberIsFoundByItsNumberAndByItsLabel', async () => {
     await shop({ gone: [42, 43] });
     const page = await enter();

@@ -15,6 +15,7 @@ import {
   kRecordingMs,
   kRefusalMs,
   kSlowMs,
+  kUnitsPerClaimMax,
   kWarnMs,
   pause,
   Poller,
@@ -129,7 +130,7 @@ export async function loadMe() {
 }
 export const liveOrder = () => model.me?.orders.find((order) => order.status === 'PENDING');
 export const limit = () => model.me?.limit ?? model.sale?.limitPerBuyer ?? null;
-export const mayBuy = () => Math.max(0, (limit() ?? 1) - (model.me?.bought ?? 0));
+export const mayBuy = () => Math.max(0, Math.min((limit() ?? 1) - (model.me?.bought ?? 0), kUnitsPerClaimMax));
 export const picksOf = (item) => model.picks.get(item?.itemId);
 export const limitReached = () => model.me != null && model.me.limit != null && model.me.bought >= model.me.limit;
 

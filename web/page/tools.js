@@ -4,6 +4,7 @@
 
 const kTimeoutMs = 8_000; // An answer later than this is a lost one.
 export const kBackoffMs = [1_000, 2_000, 4_000, 8_000, 8_000];
+export const kUnitsPerClaimMax = 1_000; // The server refuses a claim for more.
 export const kClaimRoundsMax = 8; // Times that one press is sent, all with the same key.
 export const kOpeningAsksMax = 20; // Questions in a row for the address of a sale that opens.
 export const kArmMs = 1_000; // A press this close to the opening is remembered.
