@@ -1,6 +1,7 @@
 #pragma once
 
 #include "ledger/ledger.h"
+#include "ledger/order_events.h"
 #include "ledger/sqlite_connection.h"
 
 #include <string_view>
@@ -24,22 +25,6 @@ inline constexpr std::string_view kRefundColumns = "refund_id, state, amount, cu
 inline constexpr std::string_view kRefundOfOrder =
     "FROM flash_sale_refund WHERE order_id = ?1 ORDER BY of_order DESC, created_at DESC, refund_id LIMIT 1";
 
-/// What happened to an order, as flash_sale_event has it. The first six move its status along `advance()`.
-namespace event {
-inline constexpr std::string_view kPaid = "paid";
-inline constexpr std::string_view kExpired = "expired";
-inline constexpr std::string_view kCancelled = "cancelled";
-inline constexpr std::string_view kRejected = "rejected";
-inline constexpr std::string_view kRetaken = "retaken";
-inline constexpr std::string_view kRefunded = "refunded";
-inline constexpr std::string_view kRestocked = "restocked";  // The units of a refunded order are for sale again.
-inline constexpr std::string_view kExtended = "extended";
-inline constexpr std::string_view kPaymentStarted = "payment_started";
-inline constexpr std::string_view kPaymentDeclined = "payment_declined";
-inline constexpr std::string_view kPaidLate = "paid_late";
-inline constexpr std::string_view kAmountMismatch = "amount_mismatch";
-inline constexpr std::string_view kRefundDue = "refund_due";
-inline constexpr std::string_view kRefundDone = "refund_done";
-}  // namespace event
+namespace event = order_event;
 
 }  // namespace weir::sqlite
